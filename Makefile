@@ -6,6 +6,8 @@
 PYTHON ?= python3
 BIN := .venv/bin
 WORKERS ?= 2
+# files with tests marked alone: to collect all others again takes half a minute
+ALONE = $$(grep -rl "pytest.mark.alone" tests packages/veridical-lab/tests --include=*.py)
 
 .PHONY: demo test coverage release clean
 
@@ -45,12 +47,12 @@ test: .venv/.dev
 	$(BIN)/mypy --strict src packages/veridical-lab/src
 	$(BIN)/lint-imports --no-cache
 	$(BIN)/pytest -m "not alone" -n $(WORKERS) --dist loadfile
-	$(BIN)/pytest -m alone
+	$(BIN)/pytest -m alone $(ALONE)
 
 # what the tests run of both packages; several times as slow
 coverage: .venv/.dev
 	$(BIN)/pytest -m "not alone" -n $(WORKERS) --dist loadfile --cov --cov-report=
-	$(BIN)/pytest -m alone --cov --cov-append --cov-report=term
+	$(BIN)/pytest -m alone $(ALONE) --cov --cov-append --cov-report=term
 
 release: .venv/.release
 	$(BIN)/python release/check.py --page docs/results/release.md

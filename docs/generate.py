@@ -16,6 +16,7 @@ import gallery
 import papers
 
 from veridical import plugins
+from veridical.core.paper_forms import PAPER_FORMS
 from veridical.core.registry import REGISTRY, Scorer
 from veridical.core.scores import RESULT_VERSION, Result
 from veridical.diff.result import Diff
@@ -205,6 +206,23 @@ def differences() -> str:
     return PEERS + "\n".join(f"| {' | '.join(row)} |" for row in rows) + "\n"
 
 
+def paper_forms() -> str:
+    """The table of published forms."""
+    lines = [
+        "## The papers' own forms\n",
+        "`--paper-forms` of `check`, `plan`, `tune` and `bench` (in Python `paper_forms=True`, of "
+        "`check_one` too) sets these parameters, but for those that you give. The default "
+        "ensemble is not of a paper, and stays as it is.\n",
+        "| paper | the scorer's published form | by default |",
+        "|---|---|---|",
+    ]
+    for name, form in PAPER_FORMS.items():
+        lines.append(
+            f"| {form.source} | `{REGISTRY.bind(name, form.arguments).key}` | {form.differs} |"
+        )
+    return "\n".join(lines) + "\n"
+
+
 def schema() -> str:
     """JSON Schema of a result line."""
     found = Result.model_json_schema(mode="serialization")
@@ -240,9 +258,8 @@ def scorers() -> str:
     table = ["| scorer | level | needs | cost | presets |", "|---|---|---|---|---|", *rows]
     added = ", ".join(f"`{name}`" for name in sorted(plugins.LAB[plugins.SCORERS]))
     table += ["", f"With the package `veridical-lab` come {added}."]
-    return "\n".join(
-        [HEAD + "\n".join(table), differences(), *(section(s) for s in REGISTRY.all())]
-    )
+    sections = (section(s) for s in REGISTRY.all())
+    return "\n".join([HEAD + "\n".join(table), differences(), paper_forms(), *sections])
 
 
 def section(scorer: Scorer) -> str:

@@ -39,6 +39,7 @@ _COUNTING = f"{_STUDIES}#pictures-of-counted-objects"
 _SETS = "results/wikibio-begin-halueval.md"
 _LOCAL = "results/local-llm.md"
 _UNCERTAINTY = "results/uncertainty-scorers.md"
+_FORMS = "results/published-forms.md"
 _CURVES = "results/README.md#by-the-number-of-samples"
 _VOTES = "claims.md#several-checkers-the-label-of-most-of-them"
 _DISTILLED = "claims.md#an-extractor-distilled-from-an-llm"
@@ -53,7 +54,7 @@ SYSTEMS: dict[str, tuple[Row, ...]] = {
                 f"{_STUDIES} cosine: mean, std, norm, ground truth",
                 f"{_SETS} cosine: mean",
                 f"{_CURVES} cosine: mean",
-                "none of Pearson",
+                f"{_FORMS} cosine and Pearson: norm, by the number of samples",
             ),
         ),
         _row(
@@ -176,7 +177,26 @@ SYSTEMS: dict[str, tuple[Row, ...]] = {
                 "none of the others",
             ),
         ),
-        _row("panel of judges", "panel"),
+        _row(
+            "panel of judges",
+            "panel",
+            note="`panel(repeats=5)` tells how often a judge contradicts itself",
+        ),
+        _row(
+            "commentator judges (section 2.3)",
+            note="related work, not used: two models comment for a third that judges. "
+            "`panel(explanations=true)` keeps each judge's reasons, and shows none to another",
+        ),
+        _row(
+            "diversity of the samples (section 2.1)",
+            note="related work, not used: the share of distinct samples, whatever the response is. "
+            "`semantic_sets` is the same of meanings",
+        ),
+        _row(
+            "METEOR (section 2.1)",
+            note="related work, not used: it needs WordNet's synonyms, which are not shipped. "
+            "`rouge_l` and `sacrebleu` compare words, `bert_score` and `cosine` paraphrases",
+        ),
         _row("BSDetector", "bsdetector"),
         _row(
             "tunable ensemble: objectives, grid, threshold",
@@ -275,6 +295,19 @@ SYSTEMS: dict[str, tuple[Row, ...]] = {
             ),
         ),
         _row(
+            "LLM checker shown one example (table 5)",
+            "veridical.claims.checkers.llm",
+            note="`claims(checker=llm, shots=1)`; the example is our own, as none is printed",
+            figures=(),
+        ),
+        _row(
+            "LoRA checker (table 5)",
+            "statement_judge",
+            note="adapters on two small models, `--llm local:checker-0.5b`: they judge sentences, "
+            "and are trained by `training/checker_lora.py`; the paper's is Mistral-7B on triplets",
+            figures=(),
+        ),
+        _row(
             "several checkers, the label of most of them",
             "veridical.claims.majority",
             note="neither paper nor code has it: the rule is the code's `major`, over checkers",
@@ -306,9 +339,10 @@ SYSTEMS: dict[str, tuple[Row, ...]] = {
         _row(
             "where a claim stands in answer and source (B.3)",
             "veridical.claims.triplets",
-            note="by shared words, compared by their first letters, where the paper compares "
-            "embeddings of spans: a pronoun or paraphrase can be placed in the wrong sentence, or "
-            "in none",
+            "veridical.claims.embedded_places",
+            note="by shared words; with `claims(place=embeddings)` by embeddings where a sentence "
+            "lacks half of the claim's words. The paper compares embeddings of spans alone",
+            figures=(),
         ),
         _row(
             "search of the web, and of documents of one's own",
@@ -362,8 +396,16 @@ SYSTEMS: dict[str, tuple[Row, ...]] = {
             figures=(f"{_STUDIES}#masked-contexts-tables-14-to-16",),
         ),
         _row(
-            "internal knowledge of the answering models",
-            note="needs the seven models of the paper, asked anew",
+            "internal knowledge of the answering models (D.1, figures 21 and 22)",
+            note="the paper's models are asked about their own triplets, by questions of GPT-4 "
+            "Turbo; none of it is published. Possible with a local model for answers that it wrote "
+            "itself; not built",
+        ),
+        _row(
+            "RepC by the number of training pairs (figure 18)",
+            "veridical train repc",
+            note="`--pairs`",
+            figures=(),
         ),
     ),
     "SelfCheckGPT": (
@@ -388,6 +430,21 @@ SYSTEMS: dict[str, tuple[Row, ...]] = {
             "prompt, paper's and package's",
             "selfcheck_prompt",
             figures=(f"{_LOCAL} the paper's", f"{_CURVES} the paper's", "none of the package's"),
+        ),
+        _row(
+            "two annotators: their cross-table, the worst of their labels (section 6)",
+            "veridical.review.agreement",
+            "veridical.review.labels",
+            note="`review --export`, `--worst`",
+            figures=(),
+            tests=("tests/review/test_agreement.py", "tests/review/test_export.py"),
+        ),
+        _row(
+            "breakdown of the verdicts of two LLMs (table 6)",
+            "veridical.report.results",
+            note="`Results.cross_table` of two scorers of a run, by unit; the paper's is by "
+            "sentence and sample",
+            figures=(),
         ),
         _row(
             "probabilities and entropies of tokens, by a proxy too",
@@ -494,6 +551,16 @@ SYSTEMS: dict[str, tuple[Row, ...]] = {
                 "../src/veridical/models/data/veridical-nli-mini/README.md words by the NLI model",
                 "none of token classifiers",
             ),
+        ),
+        _row(
+            "one answer's token entropies: first token of content (2605.05166), CES (2605.28264)",
+            "first_token_entropy",
+            "ces",
+        ),
+        _row(
+            "Clustered Self-Assessment (2606.03846)",
+            "cluster_choice",
+            note="asked in two orders of the options; the published code asks in one",
         ),
         _row("MiniCheck, HHEM, SummaC", "minicheck", "hhem", "summac_zs"),
         _row(

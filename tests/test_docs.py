@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from commands import run_command, run_script
 from doc_files import write_files
 from docs_modules import docs_module
 from places import ROOT
@@ -51,33 +51,23 @@ def test_the_reproduction_page_is_up_to_date(shared_data: Path) -> None:
 
 def test_the_new_scorer_of_the_docs_runs(tmp_path: Path) -> None:
     (tmp_path / "shout.py").write_text(blocks("docs/new-scorer.md", "python")[0])
-    done = subprocess.run(
-        [sys.executable, "shout.py"], cwd=tmp_path, capture_output=True, text=True, check=True
-    )
-    assert done.stdout == "1.0\n"
+    done = run_script(tmp_path / "shout.py", tmp_path)
+    assert done.stdout == "1.0\n", done.stderr
 
 
 def test_the_readme_python_runs(tmp_path: Path) -> None:
     (tmp_path / "demo.jsonl").write_bytes((ROOT / "src/veridical/cli/demo.jsonl").read_bytes())
     (tmp_path / "example.py").write_text(blocks("README.md", "python")[0])
-    done = subprocess.run(
-        [sys.executable, "example.py"], cwd=tmp_path, capture_output=True, text=True, check=True
-    )
-    assert done.stdout.startswith("contradicted 0."), done.stdout
+    done = run_script(tmp_path / "example.py", tmp_path)
+    assert done.returncode == 0 and done.stdout.startswith("contradicted 0."), done.stderr
     assert ">>> It is 70 m tall." in done.stdout and (tmp_path / "report.html").exists()
 
 
 def test_the_readme_shows_what_the_demo_prints(tmp_path: Path) -> None:
     command, shown = fences("README.md")[:2]
     assert command.splitlines()[-1] == "veridical demo"
-    done = subprocess.run(
-        [sys.executable, "-m", "veridical", "demo"],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=True,
-        env={**os.environ, "COLUMNS": "80"},
-    )
+    done = run_command("demo", cwd=tmp_path, env={"COLUMNS": "80"})
+    assert done.returncode == 0, done.stderr
     assert_printed(unnamed(done.stdout + done.stderr), unnamed(shown))
 
 
@@ -89,9 +79,7 @@ def test_the_python_of_other_pages_runs(page: str, number: int, tmp_path: Path) 
     write_files(tmp_path)
     example = "batches = ()\n" + blocks(f"docs/{page}.md", "python")[number]
     (tmp_path / "example.py").write_text(example)
-    done = subprocess.run(
-        [sys.executable, "example.py"], cwd=tmp_path, capture_output=True, text=True, check=False
-    )
+    done = run_script(tmp_path / "example.py", tmp_path)
     assert done.returncode == 0, done.stderr
 
 
@@ -100,9 +88,8 @@ def test_the_python_of_other_pages_runs(page: str, number: int, tmp_path: Path) 
 )
 def test_the_python_page_runs(number: int, said: str, tmp_path: Path) -> None:
     (tmp_path / "example.py").write_text(blocks("docs/python.md", "python")[number])
-    done = subprocess.run(
-        [sys.executable, "example.py"], cwd=tmp_path, capture_output=True, text=True, check=True
-    )
+    done = run_script(tmp_path / "example.py", tmp_path)
+    assert done.returncode == 0, done.stderr
     assert said in done.stdout and (tmp_path / ".veridical" / "store").is_dir()
 
 

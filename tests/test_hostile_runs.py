@@ -7,7 +7,6 @@ the ones below in every field of a record, and records that hypothesis makes up.
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
@@ -15,6 +14,8 @@ from typing import Any
 
 import hostile
 import pytest
+from growing import MOST, growth
+from hostile_texts import repeated
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
@@ -28,7 +29,6 @@ from veridical.engine.engine import Engine
 from veridical.io import open_source
 from veridical.text.sentences import split_anew
 
-CPU_LIMIT = 5.0  # seconds for one record by all model-free scorers
 PLAIN = "The tower is 57 m tall. It was built in 1907 by Ada Stone."
 
 #: What regular expressions, splitters and counters that go wrong go wrong on.
@@ -194,7 +194,7 @@ def test_all_scorers(engine: Engine) -> None:
 
 
 @pytest.mark.parametrize("name", ENDLESS)
-def test_no_record_takes_long(name: str) -> None:
+def test_every_record_is_scored(name: str) -> None:
     """All model-free scorers, with the text in every role at once."""
     text = ENDLESS[name]
     free = [b for s in REGISTRY.all() if s.cost == "free" for b in REGISTRY.parse(s.name)]
@@ -204,25 +204,14 @@ def test_no_record_takes_long(name: str) -> None:
         contexts=[text[: len(text) // 2], PLAIN],
         reference=["a" + text[1:]],
     )
-    started = time.process_time()
     scores = score_locally(record, free)
-    assert time.process_time() - started < CPU_LIMIT
     for bound, score in zip(free, scores, strict=True):
         examine_score(bound.key, score.model_dump(mode="json"), record)
 
 
 def test_splitting_stays_near_linear() -> None:
-    def seconds(text: str) -> float:
-        times = []
-        for _ in range(3):
-            started = time.process_time()
-            split_anew(text)
-            times.append(time.process_time() - started)
-        return min(times)
-
     for name in ("dots", "initials", "nested", "links", "people"):
-        text = ENDLESS[name] * 4
-        assert seconds(text) < 120 * max(seconds(text[: len(text) // 16]), 0.001), name
+        assert growth(split_anew, repeated(ENDLESS[name])) < MOST, name
 
 
 PIECES = [

@@ -233,6 +233,43 @@ def test_a_name_on_the_page_that_is_nowhere_is_found():
         nowhere(["As `veridical.attic` says."])
 
 
+#: Prints the files of the package of which a function runs in a check of one record.
+FOLLOWED = """
+import inspect, json, sys, threading
+ran = set()
+def note(frame, event, _):
+    if event == "call" and frame.f_code.co_flags & inspect.CO_OPTIMIZED:
+        ran.add(frame.f_code.co_filename)
+threading.setprofile(note)
+sys.setprofile(note)
+from veridical.cli import main
+try:
+    main()
+finally:
+    sys.setprofile(None)
+    json.dump(sorted(ran), open("ran.json", "w"))
+"""
+
+
+def test_the_files_in_which_a_record_is_followed_run(tmp_path: Path):
+    record = {
+        "question": "Who wrote Hamlet?",
+        "response": "Hamlet was written by Marlowe.",
+        "contexts": ["Hamlet is a play by William Shakespeare."],
+    }
+    (tmp_path / "records.jsonl").write_text(json.dumps(record), "utf-8")
+    command = [sys.executable, "-c", FOLLOWED, "check", "records.jsonl", "--store", "none"]
+    done = subprocess.run(
+        command, capture_output=True, text=True, cwd=tmp_path, env=environment(ROOT)
+    )
+    assert done.returncode == 0 and "unsupported" in done.stderr, done.stderr
+    table = HOUSE.partition("## One record")[2].partition("\n## ")[0]
+    followed = [code for code in code_in(table) if code.endswith(".py")]
+    assert 10 < len(followed) <= 20
+    ran = {Path(file) for file in json.loads((tmp_path / "ran.json").read_text("utf-8"))}
+    assert [file for file in followed if SOURCE / file not in ran] == []
+
+
 @pytest.mark.parametrize(
     ("package", "heading"),
     [("veridical", "## The layers"), ("veridical_lab", "## The laboratory")],

@@ -34,12 +34,13 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from nli_facts import ENTITIES, NUMBER_WORDS, compressions, fix_article
+from nli_facts import ENTITIES, compressions
 from nli_parse import load_rows, parse_passages, restore_spaces
-from typed_edits import LIST, SYMMETRIC
 from typed_pairs import WORDS, entailed, write
 
+from veridical.text.edit_words import NUMBER_WORDS, fix_article
 from veridical.text.statements import Statement, statement, to_judge
+from veridical.text.typed_edits import LIST, SYMMETRIC
 
 if TYPE_CHECKING:
     from spacy.tokens import Doc, Token

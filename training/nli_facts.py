@@ -7,98 +7,24 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from veridical.text.edit_words import (
+    ANTONYMS,
+    ANY_MONTH,
+    DATE_DMY,
+    DATE_MDY,
+    MONTHS,
+    NUMBER_WORDS,
+    fix_article,
+)
+
 if TYPE_CHECKING:
     import random
     from collections.abc import Callable
 
     from spacy.tokens import Doc, Span
 
-MONTHS = [
-    "January",
-    "February",
-    "March",
-    "April",
-    "May",
-    "June",
-    "July",
-    "August",
-    "September",
-    "October",
-    "November",
-    "December",
-]
-_M = "|".join(MONTHS)
-DATE_DMY = re.compile(rf"\b(\d{{1,2}}) ({_M}) (\d{{4}})\b")
-DATE_MDY = re.compile(rf"\b({_M}) (\d{{1,2}}), (\d{{4}})\b")
-ANY_DATE = rf"(?:\d{{1,2}} (?:{_M}) \d{{4}}|(?:{_M}) \d{{1,2}}, \d{{4}}|\d{{4}})"
+ANY_DATE = rf"(?:\d{{1,2}} (?:{ANY_MONTH}) \d{{4}}|(?:{ANY_MONTH}) \d{{1,2}}, \d{{4}}|\d{{4}})"
 YEAR = re.compile(r"\b(1[4-9]\d\d|20[01]\d)\b(?!,\d)")
-NUMBER_WORDS = [
-    "zero",
-    "one",
-    "two",
-    "three",
-    "four",
-    "five",
-    "six",
-    "seven",
-    "eight",
-    "nine",
-    "ten",
-    "eleven",
-    "twelve",
-]
-ANTONYMS = [
-    tuple(pair.split("/"))
-    for pair in [
-        "first/last",
-        "before/after",
-        "older/younger",
-        "north/south",
-        "northern/southern",
-        "east/west",
-        "eastern/western",
-        "largest/smallest",
-        "oldest/youngest",
-        "male/female",
-        "brother/sister",
-        "mother/father",
-        "son/daughter",
-        "husband/wife",
-        "actor/actress",
-        "winning/losing",
-        "won/lost",
-        "professional/amateur",
-        "former/current",
-        "early/late",
-        "most/least",
-        "best/worst",
-        "public/private",
-        "northeast/southwest",
-        "northwest/southeast",
-        "highest/lowest",
-        "founded/dissolved",
-        "started/ended",
-        "men's/women's",
-        "men/women",
-        "upper/lower",
-        "longest/shortest",
-        "summer/winter",
-        "he/she",
-        "his/her",
-        "He/She",
-        "His/Her",
-        "began/stopped",
-        "major/minor",
-        "second/third",
-        "fourth/fifth",
-        "fictional/real",
-        "king/queen",
-        "younger/elder",
-        "rural/urban",
-        "fiction/non-fiction",
-        "live/studio",
-    ]
-]
 _ALIKE = [
     {"singer", "musician", "vocalist", "songwriter", "artist", "performer", "rapper", "composer"},
     {"writer", "author", "novelist", "poet", "playwright", "journalist", "screenwriter"},
@@ -299,12 +225,6 @@ def _swapper(pairs: dict[str, str]) -> Callable[[str], str]:
     return lambda text: fix_article(pattern.sub(lambda m: pairs[m[1]], text))
 
 
-def fix_article(text: str) -> str:
-    """`a`/`an` before a vowel letter, as a replaced word may need (`a American` -> `an`)."""
-    text = re.sub(r"\b([Aa]) (?=[AEIOaeio][a-z]{2,})(?!one|once|Euro|eu)", r"\1n ", text)
-    return re.sub(r"\b([Aa])n (?=[B-DF-GJ-NP-TV-Zb-df-gj-np-tv-z][a-z]{2,})", r"\1 ", text)
-
-
 def find_edits(sentence: Sentence, doc: Doc, pools: Pools, rng: random.Random) -> list[Edit]:
     """Every fact of the sentence that can be altered, each with one replacement."""
     text, span, edits = sentence.text, sentence.span, []
@@ -316,7 +236,7 @@ def find_edits(sentence: Sentence, doc: Doc, pools: Pools, rng: random.Random) -
     dates = [m[0] for m in DATE_DMY.finditer(text)] + [m[0] for m in DATE_MDY.finditer(text)]
     for date in dates:
         month = rng.choice([m for m in MONTHS if m not in date])
-        other = re.sub(_M, month, date)
+        other = re.sub(ANY_MONTH, month, date)
         if rng.random() < 0.6:
             day = str(rng.randint(1, 28))
             other = re.sub(r"\b\d{1,2}\b", day, other if rng.random() < 0.5 else date)
@@ -331,7 +251,7 @@ def find_edits(sentence: Sentence, doc: Doc, pools: Pools, rng: random.Random) -
         swap("year", match[1], str(new))
     for match in re.finditer(r"(?<![\w.,$])\d{1,3}(?:,\d{3})*(?:\.\d+)?(?![\w,.]\d|\w|-)", text):
         value = match[0]
-        if not re.search(rf"{re.escape(value)}(?:,? \d{{4}}| (?:{_M}))", text):
+        if not re.search(rf"{re.escape(value)}(?:,? \d{{4}}| (?:{ANY_MONTH}))", text):
             digits = [i for i, c in enumerate(value) if c.isdigit()]
             at = rng.choice(digits[:2])
             new = rng.choice([d for d in "123456789" if d != value[at]])

@@ -17,9 +17,9 @@ Each output row is `{"premise", "hypothesis", "label", "source"}`. Sources:
   in the passage, that the right answer lacks, and the right answer has that kind too; else
   `not_entailment`. They and the right answers are used equally often for every answer length.
 * `unrelated`: a sentence of another passage, neutral.
-* `typed_KIND`: a sentence and the same with a typed edit (`typed_edits.py`), in one of two worlds;
-  and the same in other words. Where the hypothesis is not entailed, `spans` has its wrong
-  characters, [[start, end], ...].
+* `typed_RULE`: a sentence and the same with a typed edit (`veridical.text.typed_edits`), in one of
+  two worlds; and the same in other words. Where the hypothesis is not entailed, `spans` has its
+  wrong characters, [[start, end], ...].
 """
 
 from __future__ import annotations
@@ -39,12 +39,13 @@ from nli_facts import (
     Sentence,
     compressions,
     find_edits,
-    fix_article,
     harvest,
     vary,
 )
 from nli_parse import load_rows, parse_passages, restore_spaces
-from typed_edits import Edited, Label, Name, edits
+
+from veridical.text.edit_words import Label, fix_article
+from veridical.text.typed_edits import Edited, Name, edits
 
 if TYPE_CHECKING:
     from spacy.tokens import Doc
@@ -214,7 +215,7 @@ class PairMaker:
         wrong: dict[str, list[Edited]] = defaultdict(list)
         for edit in found:
             if not edit.keeps:
-                wrong[edit.kind].append(edit)
+                wrong[edit.rule].append(edit)
         if rng.random() < 0.7:  # it can be had of any sentence
             wrong.pop("splice", None)
         for kind in rng.sample(sorted(wrong), min(2, len(wrong))):
@@ -226,9 +227,9 @@ class PairMaker:
             self._typed(s, world, hypothesis, kind, label, spans)
             if rng.random() < 0.7:  # its twin: the other wording is the true one in this world
                 true = edits(edit.text, rng, names) if turned else found
-                same = [e.text for e in true if e.keeps and e.kind != "splice"]
+                same = [e.text for e in true if e.keeps and e.rule != "splice"]
                 if kind == "splice" and not turned:
-                    same = [e.text for e in found if e.keeps and e.kind == "splice"] or same
+                    same = [e.text for e in found if e.keeps and e.rule == "splice"] or same
                 if same or turned:
                     text = rng.choice(same or [edit.text])
                     self._typed(s, world, text, kind, "entailment", ())

@@ -3,8 +3,8 @@
     python training/typed_pairs.py DATA/nli OUT.jsonl [--seed 0]
 
 Of each entailed row of the training files named in :data:`FILES`, the hypothesis is edited
-(``typed_edits.py``): what opposes it is contradicted by the premise too, and what says the same, or
-less, is entailed. An edit that says more is left out: the premise may say it. At most
+(``veridical.text.typed_edits``): what opposes it is contradicted by the premise too, and what says
+the same, or less, is entailed. An edit that says more is left out: the premise may say it. At most
 :data:`MOST` rows are of one kind, so that the rare kinds count, and as many of them are right as
 wrong. OUT gets rows as ``nli_pairs.py`` writes them, for ``--edited`` of ``nli_train.py``.
 
@@ -21,7 +21,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from typed_edits import Edited, edits
+from veridical.text.typed_edits import Edited, edits
 
 #: Files with hypotheses in people's own words. FEVER's claims are near copies of their evidence.
 FILES = (
@@ -46,7 +46,7 @@ def rows_of(premise: str, hypothesis: str, rng: random.Random) -> list[dict[str,
     wrong: dict[str, list[Edited]] = defaultdict(list)
     for edit in found:
         if edit.label == "contradiction":
-            wrong[edit.kind].append(edit)
+            wrong[edit.rule].append(edit)
     if not wrong:
         return []
     rows = []
@@ -62,7 +62,7 @@ def rows_of(premise: str, hypothesis: str, rng: random.Random) -> list[dict[str,
 def row(premise: str, edit: Edited, label: str) -> dict[str, Any]:
     marked = [] if label == "entailment" else [list(span) for span in edit.spans]
     made = {"premise": premise, "hypothesis": edit.text, "label": label}
-    return {**made, "source": f"edited_{edit.kind}", "spans": marked}
+    return {**made, "source": f"edited_{edit.rule}", "spans": marked}
 
 
 def entailed(data: Path, words: int = WORDS) -> Iterator[dict[str, Any]]:

@@ -36,6 +36,7 @@ from veridical.run.display import TICK, Display, display_for, show, watch
 from veridical.run.inputs import Inputs
 from veridical.run.options import RunOptions, ScaleOptions
 from veridical.run.request import Request
+from veridical.run.unread import context_languages, corpus_languages, warn_of_unread
 from veridical.sampling.sampling import Sampling
 from veridical.sampling.stream import Prompts
 from veridical.version import __version__
@@ -99,6 +100,7 @@ class Job:
             opened = self._opened(rows)
             self._let_rows_run_again(opened)
             services = self.engine.services(self._task)
+            self._warn_of_languages(services)
             self.future = self.engine.submit(self._work(opened.records, services))
         except BaseException:
             self._close()
@@ -113,6 +115,7 @@ class Job:
                 rows = rows.spool(spool.path / SPOOLED)
             inputs = Inputs.of(rows, self._request.options, self.engine.llms)
             self._see(rows)
+            self._languages = context_languages(rows.rows())
             self.directory = self._make_directory(inputs, spooled=spool is not None)
             if spool is not None:
                 rows.move(self.directory.path / SPOOLED)
@@ -147,6 +150,17 @@ class Job:
 
     def _see(self, rows: InputSource) -> None:
         """A look at the rows before any model is loaded, for those who make jobs of their own."""
+
+    def _warn_of_languages(self, services: Mapping[str, Service]) -> None:
+        """Warn of contexts and of a corpus that the NLI model does not read."""
+        if "nli" not in services:
+            return
+        model = services["nli"].backend
+        name = model.name
+        warn_of_unread("contexts", self._languages, model.languages, name)
+        index = getattr(self._retriever, "index", None)
+        if index is not None:
+            warn_of_unread("passages", corpus_languages(index), model.languages, name)
 
     def _make_directory(self, inputs: Inputs, *, spooled: bool) -> RunDirectory:
         options, scorers = self._request.options, self._request.scorers
@@ -404,6 +418,8 @@ def check(
         against: ``samples``, ``contexts`` or ``reference``, for scorers that take it.
         answer: the part of each answer that is compared, by scorers that can compare a part:
             ``regex:PATTERN``, ``number`` or ``json:FIELD`` (see ``exact_match``).
+        paper_forms: set scorers to their published form where their defaults differ, but for
+            parameters that are given (``docs/scorers.md`` has the table).
         samples: use at most this many samples a record.
         limit: stop after this many rows.
         out: run directory; the same one resumes. Default: a temporary one.

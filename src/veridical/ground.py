@@ -39,7 +39,8 @@ class GroundKeywords(PlainRunKeywords, EngineKeywords, total=False):
     ranker: str | None
     window: int
     model: str | None
-    shots: Literal[0, 3]
+    shots: Literal[0, 1, 3]
+    place: Literal["words", "embeddings"]
 
 
 def ground(inputs: Any, **options: Unpack[GroundKeywords]) -> Results:

@@ -67,6 +67,7 @@ class OneKeywords(EngineKeywords, total=False):
     strictness: Strictness | None
     against: Against | Literal["auto"] | None
     answer: str | None
+    paper_forms: bool
     claims: bool
     corpus: str | Path | Retriever | None
     corpus_top: int | None
@@ -102,9 +103,9 @@ def check_one(
         reference: the right answer, or several.
         engine: an :class:`~veridical.Engine` of your own instead of a warm one.
         options: ``scorers``, ``preset``, ``prior``, ``strictness``, ``against``, ``answer``,
-            ``claims``, ``corpus`` and ``corpus_...``, ``policy``, ``select``, ``repair``, and those
-            of :class:`~veridical.Engine` (``nli``, ``llm``, ``store``, ...), as
-            :func:`veridical.check` reads them.
+            ``paper_forms``, ``claims``, ``corpus`` and ``corpus_...``, ``policy``, ``select``,
+            ``repair``, and those of :class:`~veridical.Engine` (``nli``, ``llm``, ``store``, ...),
+            as :func:`veridical.check` reads them.
 
     Raises:
         UsageError: an argument or an option does not fit; the message names it.

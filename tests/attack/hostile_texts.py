@@ -224,7 +224,8 @@ _REPEATED = {
 }
 
 
-def _repeated(piece: str) -> Family:
+def repeated(piece: str) -> Family:
+    """Make texts of one piece, again and again."""
     return lambda n: (piece * (n // len(piece) + 1))[:n]
 
 
@@ -276,7 +277,8 @@ def _lines_then_word(n: int) -> str:
     return "a" + "\n" * (n - 2) + "b"
 
 
-def _half(left: str, right: str) -> Family:
+def half(left: str, right: str) -> Family:
+    """Make texts of one piece in the first half and another in the second."""
     return lambda n: (left * (n // 2 // len(left)) + right * (n // 2 // len(right)))[:n]
 
 
@@ -310,7 +312,7 @@ def _characters(seed: int) -> Family:
 
 
 FAMILIES: dict[str, Family] = {
-    **{name: _repeated(piece) for name, piece in _REPEATED.items()},
+    **{name: repeated(piece) for name, piece in _REPEATED.items()},
     "nested": _nested,
     "quotes at last closed": _quoted_end,
     "distinct words": _distinct_words,
@@ -320,12 +322,12 @@ FAMILIES: dict[str, Family] = {
     "negated numbers": _negated_numbers,
     "word, spaces, word": _word_then_spaces,
     "word, newlines, word": _lines_then_word,
-    "opened, then closed": _half("(", ")"),
-    "letters, then digits": _half("a", "1"),
-    "spaces, then stops": _half(" ", "."),
-    "stops, then spaces": _half(".", " "),
-    "digits, then spaces": _half("1", " "),
-    "fences, then words": _half("`", "a "),
+    "opened, then closed": half("(", ")"),
+    "letters, then digits": half("a", "1"),
+    "spaces, then stops": half(" ", "."),
+    "stops, then spaces": half(".", " "),
+    "digits, then spaces": half("1", " "),
+    "fences, then words": half("`", "a "),
     **{f"mixture {seed}": _mixture(seed) for seed in range(6)},
     **{f"characters {seed}": _characters(seed) for seed in range(12)},
 }
@@ -337,22 +339,22 @@ def _filled(head: str, piece: str, tail: str = "") -> Family:
 
 #: Structured texts, and figures and frames without end.
 STRUCTURES: dict[str, Family] = {
-    "json open": _repeated("["),
-    "json objects": _repeated('{"a":'),
+    "json open": repeated("["),
+    "json objects": repeated('{"a":'),
     "json leaves": lambda n: "[" + "1," * (n // 2 - 1) + "1]",
     "json rows": lambda n: "[" + ",".join(['{"a":1,"b":"x y"}'] * (n // 18)) + "]",
     "table rows": _filled("| a | b |\n|---|---|\n", "| 1 | 2 |\n"),
-    "html tables": _repeated("<table><tr><td>"),
-    "xml nested": _half("<a>", "</a>"),
+    "html tables": repeated("<table><tr><td>"),
+    "xml nested": half("<a>", "</a>"),
     "xml rows": lambda n: "<r>" + "<a>1</a>" * (n // 8) + "</r>",
-    "yaml list": _repeated("- a: 1\n  b: 2\n"),
+    "yaml list": repeated("- a: 1\n  b: 2\n"),
     "digits": _filled("The total is ", "1"),
     "thousands": _filled("The total is 1", ",000"),
     "product": _filled("The total is 9", " * 99"),
     "exponent": _filled("The total is 1e", "9"),
-    "dates": _repeated("2020-01-02 "),
-    "frames": _repeated("sorry, "),
-    "refusals": _repeated("I cannot say more than that "),
-    "zero width": _repeated("a\u200b"),
-    "links": _repeated("[a]("),
+    "dates": repeated("2020-01-02 "),
+    "frames": repeated("sorry, "),
+    "refusals": repeated("I cannot say more than that "),
+    "zero width": repeated("a\u200b"),
+    "links": repeated("[a]("),
 }

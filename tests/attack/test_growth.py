@@ -3,7 +3,8 @@
 The process time of a text is set against that of one a sixteenth of it: about 16 times, with
 sorting and a cold cache up to 50, and 256 where the work is quadratic. So far apart, the load of
 the machine decides nothing. A screen at a small size picks what is measured at larger ones.
-``VERIDICAL_GROWTH=all`` takes every family of texts.
+Each function is given every third family of texts, from another one on than its neighbours, which
+have most of their code in common. ``VERIDICAL_GROWTH=all`` takes every family, and many more.
 """
 
 from __future__ import annotations
@@ -11,12 +12,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import pytest
-from growing import CHOSEN, MOST, growth, no_collection
+from growing import ALL, CHOSEN, MOST, Function, growth
 from hostile_texts import FAMILIES, STRUCTURES, Family
-from text_functions import FUNCTIONS, Function
+from text_functions import FUNCTIONS
 from value_functions import VALUE_FUNCTIONS
-
-__all__ = ["no_collection"]
 
 #: Families for functions of values and structure.
 OF_VALUES = {
@@ -27,17 +26,22 @@ OF_VALUES = {
 
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_no_work_grows_with_the_square_of_the_text(name: str) -> None:
-    assert_linear(FUNCTIONS[name], CHOSEN)
+    assert_linear(FUNCTIONS, name, CHOSEN)
 
 
 @pytest.mark.parametrize("name", VALUE_FUNCTIONS)
 def test_no_work_on_values_grows_with_the_square_of_the_text(name: str) -> None:
-    assert_linear(VALUE_FUNCTIONS[name], OF_VALUES)
+    assert_linear(VALUE_FUNCTIONS, name, OF_VALUES)
 
 
-def assert_linear(function: Function, families: Mapping[str, Family]) -> None:
-    function("Ann Lee was born in Rome in 1990. " * 9)
-    found = {kind: growth(function, family) for kind, family in families.items()}
+def assert_linear(
+    functions: Mapping[str, Function], name: str, families: Mapping[str, Family]
+) -> None:
+    function = functions[name]
+    # large patterns are compiled before the clock runs
+    function("Ann Lee was born in Rome in 1990 (it is not known where). " * 9)
+    kinds = list(families) if ALL else list(families)[list(functions).index(name) % 3 :: 3]
+    found = {kind: growth(function, families[kind]) for kind in kinds}
     assert not {kind: times for kind, times in found.items() if times > MOST}
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from growing import Function
 
 from veridical.claims.attribution import ReadingOptions, judge
 from veridical.claims.bm25 import Bm25, terms
@@ -75,7 +76,6 @@ from veridical.tuning.graders.choice import named_option
 from veridical.tuning.graders.grade import quoted
 from veridical.tuning.graders.match import Contains
 
-Function = Callable[[str], object]
 _MODEL = Path(__file__).parents[2] / "src/veridical/models/data/all-MiniLM-L6-v2"
 
 

@@ -95,6 +95,16 @@ async def test_without_a_question_and_with_examples(chat, name):
         assert ("lighthouse" in text) == bool(shots)
 
 
+async def test_one_example_and_no_more(chat):
+    evidence = chat(RECORD, honest)
+    pairs = [(c, PASSAGES[0]) for c in CLAIMS]
+    found = await find_checker("llm", shots=1)(pairs, evidence)
+    np.testing.assert_array_equal(found, one_hot())
+    text = evidence.rounds[0][0].messages[-1]["content"]
+    assert "Who was Ada?" not in text
+    assert text.count("### Answer:") == 1 and text.count("### Reference:") == 2
+
+
 def tokens(*rows) -> tuple[TokenLogprob, ...]:
     """Tokens by (text, {alternative: probability})."""
     return tuple(
@@ -210,9 +220,9 @@ async def test_nothing_to_check(chat):
 def test_options():
     assert options_of("llm") == ("llm", "shots")
     assert options_of("llm_joint") == ("llm", "shots", "per_call")
-    for name, options in (("llm", {"shots": 1}), ("llm_joint", {"shots": 2})):
-        with pytest.raises(UsageError, match="shots must be 0 or 3"):
-            find_checker(name, **options)
+    for name, known, shots in (("llm", "0, 1, 3", 2), ("llm_joint", "0, 3", 1)):
+        with pytest.raises(UsageError, match=f"shots must be one of {known}, not {shots}"):
+            find_checker(name, shots=shots)
     for per_call in (0, 51):
         with pytest.raises(UsageError, match="from 1 to 50"):
             find_checker("llm_joint", per_call=per_call)

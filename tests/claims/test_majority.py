@@ -155,7 +155,7 @@ def test_a_run_tells_what_each_says(two_models):
 def test_a_checker_that_fails_is_not_voted_over(two_models, monkeypatch):
     from veridical.claims.checkers.nli_words import NliWordsChecker
 
-    async def fails(self, pairs, evidence):
+    async def fails(*args):
         raise ModelError("out of order")
 
     monkeypatch.setattr(NliWordsChecker, "__call__", fails)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import random
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from commands import run_command
 
 CITIES = ("Rome", "Bern", "Riga", "Oslo", "Cairo", "Lima", "Paris", "Delhi")
 SCORERS = "ngram_presence, cosine"
@@ -33,13 +33,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def call(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "veridical", *arguments],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        timeout=300,
-    )
+    return run_command(*arguments, cwd=folder)
 
 
 @pytest.fixture(scope="module")

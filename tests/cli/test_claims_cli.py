@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+from commands import run_command
 
 ROWS: list[dict[str, Any]] = [
     {
@@ -28,13 +28,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def call(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "veridical", *arguments],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
+    return run_command(*arguments, cwd=folder)
 
 
 def test_claims_are_checked_besides_what_else_is(folder: Path) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -13,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from commands import run_command
 from places import ROOT
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
@@ -34,15 +34,7 @@ def folder(tmp_path: Path) -> Path:
 @pytest.fixture
 def run(folder: Path) -> Run:
     def call(*arguments: str, stdin: str | None = None) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [sys.executable, "-m", "veridical", *arguments],
-            cwd=folder,
-            input=stdin,
-            capture_output=True,
-            text=True,
-            timeout=120,
-            env={**os.environ, "COLUMNS": "160"},
-        )
+        return run_command(*arguments, cwd=folder, stdin=stdin, env={"COLUMNS": "160"})
 
     return call
 

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+from commands import run_command
 from fake_models import FakeEncoder, FakeNli
 
 
@@ -65,12 +63,8 @@ def test_check_and_plan_take_a_corpus(capsys: Any, folder: Path) -> None:
 
 def test_what_does_not_exist_is_said() -> None:
     for corpus, why in (("absent", "there is no corpus"), ("search:web", "no search service")):
-        done = subprocess.run(
-            [sys.executable, "-m", "veridical", "check", "in.jsonl", "--corpus", corpus],
-            capture_output=True,
-            text=True,
-            env={**os.environ, "XDG_CONFIG_HOME": "/nonexistent"},
-            check=False,
+        done = run_command(
+            "check", "in.jsonl", "--corpus", corpus, env={"XDG_CONFIG_HOME": "/nonexistent"}
         )
         assert done.returncode == 1
         assert why in done.stderr and "Traceback" not in done.stderr

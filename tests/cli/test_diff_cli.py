@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -13,6 +12,7 @@ from xml.etree import ElementTree
 import jsonschema
 import pytest
 from ci_schemas import JUNIT, SARIF
+from commands import run_command
 from doc_files import CAPITALS
 from result_lines import line, write_lines
 
@@ -23,10 +23,7 @@ HOSTILE = "<script>alert(1)</script> @everyone [x](https://evil.example) `a` | \
 
 
 def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "veridical", *arguments]
-    return subprocess.run(
-        command, cwd=folder, capture_output=True, text=True, timeout=300, check=False
-    )
+    return run_command(*arguments, cwd=folder)
 
 
 def rows(wrong: int) -> list[dict[str, Any]]:

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
-import sys
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -13,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from commands import run_command
 from graded_answers import answers
 
 SCORERS = "ngram_presence, ngram, exact_match"
@@ -20,13 +19,12 @@ GRADERS = ("exact", "numeric", "choice")
 
 
 def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "veridical", *arguments, "--processes", "0"],
+    return run_command(
+        *arguments,
+        "--processes",
+        "0",
         cwd=folder,
-        capture_output=True,
-        text=True,
-        check=False,
-        env={**os.environ, "XDG_CONFIG_HOME": str(folder), "VERIDICAL_CONFIG": ""},
+        env={"XDG_CONFIG_HOME": str(folder), "VERIDICAL_CONFIG": ""},
     )
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+from commands import run_command
 
 SOURCE = "The tower is 57 m tall. It was finished in 1889."
 WRONG = "The tower is 70 m tall."
@@ -49,8 +49,7 @@ def hook(
 
 
 def call(stdin: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "veridical", "hook", "claude-code", *arguments]
-    return subprocess.run(command, input=stdin, capture_output=True, text=True, timeout=60)
+    return run_command("hook", "claude-code", *arguments, stdin=stdin)
 
 
 def test_a_contradicted_answer_goes_back_to_the_agent(tmp_path: Path) -> None:

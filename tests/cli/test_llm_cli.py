@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
-import sys
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from commands import run_command
 
 from veridical.cli.finish import judge_lines
 
@@ -30,13 +29,12 @@ def folder(tmp_path: Path) -> Path:
 
 
 def run(folder: Path, *command: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "veridical", *command, "--processes", "0"],
+    return run_command(
+        *command,
+        "--processes",
+        "0",
         cwd=folder,
-        capture_output=True,
-        text=True,
-        check=False,
-        env={**os.environ, "XDG_CONFIG_HOME": str(folder), "VERIDICAL_CONFIG": ""},
+        env={"XDG_CONFIG_HOME": str(folder), "VERIDICAL_CONFIG": ""},
     )
 
 

@@ -5,25 +5,18 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 import zipfile
 from pathlib import Path
 
 import pytest
+from commands import run_command
 
 from veridical.weights import download
 from veridical.weights.download import SMOLLM2, WEIGHTS
 
 
 def run(cache: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "veridical", *arguments],
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=120,
-        env={**os.environ, "COLUMNS": "160", "VERIDICAL_CACHE": str(cache)},
-    )
+    return run_command(*arguments, env={"COLUMNS": "160", "VERIDICAL_CACHE": str(cache)})
 
 
 def test_the_list_tells_what_is_here_and_what_may_be_fetched(tmp_path: Path) -> None:

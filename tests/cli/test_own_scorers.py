@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from commands import run_command
 from places import ROOT
 
 SHOUT = (ROOT / "docs" / "new-scorer.md").read_text("utf-8").split("```python\n")[1].split("```")[0]
 
 
 def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "veridical", *arguments]
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=120)
+    return run_command(*arguments, cwd=folder)
 
 
 @pytest.fixture

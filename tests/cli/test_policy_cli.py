@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+from commands import run_command
 
 ROWS: list[dict[str, Any]] = [
     {"id": "a", "task": "qa", "response": "It is in Mali.", "samples": ["It is in Mali."] * 2},
@@ -34,14 +34,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def run(folder: Path, *arguments: str, command: str = "check") -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "veridical", command, "a.jsonl", "--preset", "fast", *arguments],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
+    return run_command(command, "a.jsonl", "--preset", "fast", *arguments, cwd=folder)
 
 
 def test_decisions_are_on_the_lines_in_the_summary_and_in_the_report(folder: Path) -> None:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
+from commands import run_command
 
 import veridical
 from veridical.decide.promises import PROMISES
@@ -29,14 +29,7 @@ def rows(n: int) -> list[dict[str, object]]:
 
 
 def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "veridical", *arguments],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
+    return run_command(*arguments, cwd=folder)
 
 
 @pytest.fixture

@@ -6,12 +6,12 @@ import base64
 import json
 import re
 import subprocess
-import sys
 import zlib
 from pathlib import Path
 from typing import Any
 
 import pytest
+from commands import run_command
 
 ROWS = [
     {"id": "right", "response": "Paris has 2 rivers.", "contexts": ["Paris has 2 rivers."]},
@@ -21,13 +21,7 @@ ROWS = [
 
 
 def veridical(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "veridical", *arguments],
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
+    return run_command(*arguments)
 
 
 @pytest.fixture(scope="module")

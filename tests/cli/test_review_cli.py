@@ -123,6 +123,11 @@ def test_the_same_answer_of_two_models_needs_the_model(
         (["--import", "nq_gpt4_answers.json", "--export", "out.jsonl"], "import first"),
         (["--import", "absent.json"], "absent.json"),
         (["--redact"], "redact"),
+        (["--worst"], "--worst goes with --export"),
+        (
+            ["--worst", "--export", "out.jsonl", "--format", "refchecker"],
+            "--worst goes with --format labels, not refchecker",
+        ),
         (["--format", "refchecker"], "format"),
         (["--double", "0.5"], "--double goes with --annotators of two names"),
         (["--double", "0.5", "--annotators", "ann"], "--double goes with --annotators"),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import random
 import signal
 import subprocess
@@ -14,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from commands import run_command
 from places import HELPERS
 
 SLOW = HELPERS / "slow_sampling.py"
@@ -40,15 +40,7 @@ def folder(tmp_path: Path) -> Path:
 def run(
     folder: Path, *arguments: str, stdin: str | None = None
 ) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "veridical", *arguments],
-        cwd=folder,
-        input=stdin,
-        capture_output=True,
-        text=True,
-        timeout=600,
-        env={**os.environ, "COLUMNS": "160"},
-    )
+    return run_command(*arguments, cwd=folder, stdin=stdin, env={"COLUMNS": "160"})
 
 
 def lines(path: Path) -> list[dict[str, Any]]:

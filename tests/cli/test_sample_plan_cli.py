@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from commands import run_command
 from paid_chat import PRICE, Paid
 
 PROMPTS: list[dict[str, Any]] = [
@@ -49,15 +48,7 @@ def server(tmp_path: Path) -> Iterator[Paid]:
 
 
 def sample(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "veridical", "sample", "p.jsonl", *arguments],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-        env={**os.environ, "VERIDICAL_CONFIG": ""},
-    )
+    return run_command("sample", "p.jsonl", *arguments, cwd=folder, env={"VERIDICAL_CONFIG": ""})
 
 
 def plan(folder: Path, *arguments: str) -> dict[str, Any]:

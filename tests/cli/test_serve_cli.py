@@ -13,6 +13,7 @@ from pathlib import Path
 
 import httpx
 import pytest
+from commands import run_command
 from servers import running
 
 pytest.importorskip("uvicorn")
@@ -20,13 +21,7 @@ pytest.importorskip("fastapi")
 
 
 def serve(folder: Path, *options: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "veridical", "serve", *options],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
+    return run_command("serve", *options, cwd=folder)
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from commands import run_command
 
 SOURCE = "The tower is 57 m tall. It was finished in 1889."
 WRONG = {"id": "wrong", "answer": "The tower is 70 m tall.", "contexts": SOURCE}
@@ -25,14 +26,7 @@ def line(row: dict[str, Any]) -> str:
 
 
 def run(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [*COMMAND, *arguments, "--store", "none"],
-        cwd=cwd,
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
+    return run_command("watch", *arguments, "--store", "none", cwd=cwd)
 
 
 @pytest.fixture

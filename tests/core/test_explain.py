@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from veridical.core.explain import WIDTH, ansi, as_html, pieces, plain, why_unchecked
+from veridical.core.explain import WIDTH, ansi, as_html, pieces, plain
 from veridical.core.scores import EvidenceItem, Result, Score, Unit
 from veridical.text.wrap import columns
 
@@ -143,14 +143,14 @@ def test_an_unchecked_answer_says_why_and_what_to_do(reason: str, why: str, todo
     unchecked = result(verdict="unchecked", reason=reason, risk=None, by=None, scores={})
     text = unchecked.explain()
     assert text.startswith("UNCHECKED: ") and why in text and todo in text
-    assert "Risk" not in text and why in (why_unchecked(unchecked) or "")
+    assert "Risk" not in text and why in (unchecked.why_unchecked or "")
 
 
 def test_a_failure_is_told_with_its_cause() -> None:
     scores = {"claims": Score.failed("the model\nis \x1b[1mgone"), "ngram": Score.of(0.1)}
     failed = result(verdict="unchecked", reason="failed", risk=None, by=None, scores=scores)
     assert "claims: the model is \\x1b[1mgone" in failed.explain()
-    assert why_unchecked(result(RIGHT)) is None
+    assert result(RIGHT).why_unchecked is None
 
 
 def test_samples_have_their_own_words() -> None:
@@ -168,14 +168,14 @@ def test_hostile_text_stays_in_its_lines() -> None:
     item = EvidenceItem(kind="sample", index=0, start=0, end=len(bad), text=bad)
     hostile = unit(bad, 0, 0.9, "contradiction", evidence=(item,))
     told = result(hostile, by="ensemble")
-    text = plain(pieces(told, question=bad))
+    text = plain(pieces(told.shown(), question=bad))
     assert all(columns(line) <= WIDTH for line in text.splitlines())
     assert text.replace("\n", "").isprintable() and "sample 1, characters 0-" in text
-    page = as_html(pieces(told, question=bad))
+    page = as_html(pieces(told.shown(), question=bad))
     assert (
         "<script" not in page
         and "&lt;script&gt;" in page
-        and page == as_html(pieces(told, question=bad))
+        and page == as_html(pieces(told.shown(), question=bad))
     )
     assert not re.search(r"(src|href|on\w+)=", page)
     assert told._repr_html_().startswith("<pre style=")
@@ -183,6 +183,38 @@ def test_hostile_text_stays_in_its_lines() -> None:
 
 def test_colours_add_nothing_but_themselves() -> None:
     told = result(RIGHT, WRONG)
-    coloured = ansi(pieces(told))
+    coloured = ansi(pieces(told.shown()))
     assert "\x1b[31mCONTRADICTED\x1b[0m" in coloured
     assert re.sub(r"\x1b\[\d+m", "", coloured) == told.explain()
+
+
+def test_a_result_as_outputs_show_it() -> None:
+    token = EvidenceItem(kind="token", index=3, start=0, end=3, text="Ada")
+    words = WRONG.model_copy(update={"level": "span", "text": "1900", "start": 31, "end": 35})
+    off = OFF.model_copy(update={"evidence": (evidence(0, 28, index=0), token)})
+    shown = result(RIGHT, WRONG, words, off).shown(["a", None])
+    assert [piece.text for piece in shown.sentences] == [RIGHT.text, WRONG.text, OFF.text]
+    assert [piece.verdict for piece in shown.sentences] == [
+        "supported",
+        "contradicted",
+        "unsupported",
+    ]
+    assert [piece.text for piece in shown.words] == ["1900"]
+    assert shown.worst == shown.sentences[1]
+    assert shown.worst_text("all") == WRONG.text
+    assert [item.place for item in shown.evidence] == ["context 2, characters 0-28"]
+    closest, spelt = shown.sentences[2].evidence
+    assert closest.closest and not spelt.closest
+    assert closest.place == "context 1 (a), characters 0-28" and closest.source == "context 1"
+
+
+def test_an_answer_of_which_nothing_was_judged_is_shown_whole() -> None:
+    shown = result().shown()
+    assert shown.worst is None and shown.evidence == () and shown.worst_text("all") == "all"
+
+
+@pytest.mark.parametrize("named", ["x", "2", "nan", ""])
+def test_a_prior_that_is_none_is_not_shown(named: str) -> None:
+    score = Score.of(0.8, raw={"even_risk": 0.8}, units=[WRONG])
+    told = result(scores={f"ensemble(prior={named})": score})
+    assert told.shown().prior is None and "by ensemble" in told.explain()

@@ -5,8 +5,11 @@ import pytest
 from nli_evidence import FixedVerdicts
 
 import veridical
-from veridical.core.passage_verdicts import passage_verdicts
+from veridical.core.passage_verdicts import ENOUGH, TOGETHER, passage_verdicts
 from veridical.core.records import Record
+from veridical.text.relevance import candidates
+from veridical.text.sentences import split_sentences
+from veridical.text.words import words_of
 
 RETURNS = "Items can be returned within 30 days of delivery."
 SOFTWARE = "Opened software cannot be returned."
@@ -85,6 +88,76 @@ async def test_a_model_without_contradiction():
     found, _ = await judged(table, (POLICY, SAID), default=(0.0, 1.0, 0.0), contradicts=False)
     assert found.probabilities[0] == pytest.approx([0.6, 0.4, 0.0])
     assert not found.contradicts
+
+
+BEST, NEXT = f"{RETURNS} The shop is open.", f"{SOFTWARE} Items can be returned in Leeds."
+LAST = f"{SHOP} Delivery is free. Software is sold."
+APART = "Tea is served at noon. Cakes are baked at one."
+
+
+async def by_alternatives(table, *passages, **options):
+    """Rows of SAID by passages that are alternatives, and what was asked, in order."""
+    evidence = FixedVerdicts(Record(response="x"), table, **options)
+    pairs = [(passage, SAID) for passage in passages]
+    found = await passage_verdicts(evidence, pairs, alternatives=[range(len(pairs))])
+    return found.probabilities, [[premise for premise, _ in asked] for asked in evidence.asked]
+
+
+async def test_what_entails_surely_leaves_the_others_unread():
+    sure = {(BEST, SAID): (0.95, 0.05, 0.0), (RETURNS, SAID): (0.9, 0.1, 0.0)}
+    rows, asked = await by_alternatives(sure, BEST, NEXT, LAST)
+    assert rows[0] == pytest.approx([0.925, 0.075, 0])
+    assert np.isnan(rows[1:]).all()
+    assert asked == [[BEST, RETURNS]]  # its other sentence shares no word
+
+
+async def test_what_its_sentences_leave_below_the_best_is_not_read():
+    near = NEXT.removeprefix(f"{SOFTWARE} ")
+    table = {(BEST, SAID): (0.7, 0.3, 0.0), (RETURNS, SAID): (0.7, 0.3, 0.0)}
+    table |= {(near, SAID): (0.6, 0.4, 0.0), (SOFTWARE, SAID): (0.1, 0.1, 0.8)}
+    rows, asked = await by_alternatives(table, BEST, NEXT, LAST, default=(0.3, 0.7, 0.0))
+    # (1 + 0.6) / 2 is more than 0.7; (1 + 0.3) / 2 is less
+    assert rows[:, 0] == pytest.approx([0.7, 0.45, np.nan], nan_ok=True)
+    assert asked[0] == [BEST, RETURNS]
+    assert asked[2:] == [[NEXT]]
+
+
+async def test_the_largest_of_alternatives_is_that_of_all():
+    """Whatever a model says: the best and, for contradiction, the first are as if all were read."""
+    random = np.random.default_rng(4)
+    passages = [BEST, NEXT, LAST, POLICY]
+    for _ in range(200):
+        texts = [*passages, *(s.text for p in passages for s in split_sentences(p))]
+        table = {(t, SAID): tuple(random.dirichlet([0.3] * 3)) for t in texts}
+        order = [passages[i] for i in random.permutation(len(passages))]
+        rows, _ = await by_alternatives(table, *order)
+        every, _ = await judged(table, *((p, SAID) for p in order))
+        best = every.probabilities[:, 0].max()
+        # those of no near sentence aside, a sure one ends the search
+        found = np.nanmax(rows[:, 0])
+        assert found == pytest.approx(best) or found >= ENOUGH or _left_out(order, rows, every)
+        assert rows[0] == pytest.approx(every.probabilities[0])
+
+
+def _left_out(order, rows, every):
+    """Whether the best was left out since other passages hold the nearest sentences."""
+    best = order[int(every.probabilities[:, 0].argmax())]
+    sentences = [s.text for p in order for s in split_sentences(p)]
+    nearest = candidates(tuple(dict.fromkeys(sentences))).nearest(words_of(SAID), TOGETHER)
+    near = {list(dict.fromkeys(sentences))[i] for i in nearest}
+    return not near & {s.text for s in split_sentences(best)}
+
+
+async def test_a_passage_about_something_else_is_no_alternative():
+    rows, asked = await by_alternatives({}, BEST, APART, SHOP)
+    assert np.isnan(rows[1]).all()
+    assert APART not in [text for texts in asked for text in texts]
+    assert not np.isnan(rows[2]).any()  # one sentence is soon read
+
+
+async def test_where_no_word_is_shared_all_are_read():
+    rows, _ = await by_alternatives({}, APART, "Ask Lumo. Or Ada.", "Nobody. Never.")
+    assert not np.isnan(rows).any()
 
 
 async def test_no_pairs():

@@ -6,7 +6,14 @@ from typing import Any
 
 import pytest
 
-from veridical.core.prompt_text import images, message_text, prompt_text, question_text
+from veridical.core.prompt_text import (
+    images,
+    last_question,
+    message_text,
+    prompt_text,
+    qualified,
+    question_text,
+)
 from veridical.errors import ModelError
 from veridical.models.causal.chat import plain_prompt
 
@@ -39,3 +46,20 @@ def test_a_model_that_reads_text_gets_a_blank_line_behind_it_and_no_image() -> N
     assert plain_prompt(CHAT[:1]) == "Be brief.\n\n" and plain_prompt([]) == ""
     with pytest.raises(ModelError, match="images"):
         plain_prompt(CHAT)
+
+
+@pytest.mark.parametrize("bedrock", [False, True])
+def test_the_question_is_the_query_and_never_a_grounding_source(bedrock: bool) -> None:
+    def block(qualifier: str, text: str) -> dict[str, Any]:
+        if bedrock:
+            return {"guardContent": {"text": {"text": text, "qualifiers": [qualifier]}}}
+        return {"type": qualifier, "text": text}
+
+    plain = {"type": "text", "text": "Be brief."}
+    parts = [block("grounding_source", "A long source."), plain, block("query", "Who was Ada?")]
+    assert last_question([{"role": "user", "content": parts}]) == "Who was Ada?"
+    assert last_question([{"role": "user", "content": parts[:2]}]) == "Be brief."
+    assert qualified(parts[0]) == ("grounding_source", "A long source.")
+    assert qualified(plain) is None
+    for odd in (None, "x", {"guardContent": 7}, {"guardContent": {"text": {"text": 7}}}):
+        assert qualified(odd) is None

@@ -112,6 +112,7 @@ def test_presets_are_those_of_the_contract() -> None:
         "context_recall",
         "factual_correctness",
         "turns",
+        "tool_calls",
         "claims",
         "spans",
         "reference_match",
@@ -188,23 +189,26 @@ OUTSIDE = {
     "boosted_prob": {"jump": [-0.1, 1.0], "least": [-0.1, 1.0]},
     "bsdetector": {"alpha": [-0.1, 1.1], "beta": [-0.1, 1.1]},
     "ccp": {"k": [1, 101], "least": [-0.1, 1.1]},
+    "ces": {"k": [1, 10**7]},
     "claim_graph": {"threshold": [0.0, 1.1]},
     "claim_qa": {"questions": [0, 11], "answers": [0, 21], "temperature": [-0.1, 2.1]},
+    "panel": {"repeats": [0, 101], "temperature": [-0.1, 2.1]},
     "sar": {"lam": [0.0, 1001.0]},
     "self_certainty": {"vocabulary": [1, 10**8], "k": [1, 10**7]},
     "snne": {"tau": [0.0, 1001.0]},
     "checkembed": {"rebase": [-1.1, 1.0]},
     "eccentricity": {"threshold": [0.0, 2.1]},
     "ensemble": {"prior": [0.0, 1.0]},
+    "first_token_entropy": {"k": [1, 10**7]},
     "g_eval": {"draws": [0, 101]},
-    "judge": {"temperature": [-0.1, 2.1], "max_tokens": [0, 10**9]},
+    "judge": {"temperature": [-0.1, 2.1], "max_tokens": [0, 10**9], "draw": [-1, 10**7]},
     "kle": {"t": [0.0, 1e7], "kappa": [0.0, 1e7], "nu": [0.0, 1e7]},
     "citations": {"top": [-1, 1001]},
     "context_precision": {"at": [0], "top": [0]},
     "context_recall": {"top": [0]},
     "factual_correctness": {"top": [0]},
     "turns": {"top": [-1, 1001]},
-    "claims": {"weights": [(0.0, 0.5, 1.1)], "top": [0], "window": [99], "shots": [1]},
+    "claims": {"weights": [(0.0, 0.5, 1.1)], "top": [0], "window": [99], "shots": [2]},
     "factool": {"top": [0]},
     "factscore": {"gamma": [-0.1], "top": [0]},
     "knowledge_bertscore": {"baseline": [-0.1, 1.0]},
@@ -249,7 +253,7 @@ def test_a_value_outside_the_limits_is_named_when_the_scorer_is_read(name: str) 
                 REGISTRY.bind(name, {parameter: value})
             assert str(e.value).startswith(f"{name}({parameter}=")
     with pytest.raises(
-        UsageError, match=r"should be (greater|less) than|should be 1, 2|should be 0 or 3"
+        UsageError, match=r"should be (greater|less) than|should be 1, 2|should be 0, 1 or 3"
     ):
         REGISTRY.parse(f"{name}({parameter}={OUTSIDE[name][parameter][0]})")
 

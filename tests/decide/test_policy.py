@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from places import ROOT
 
+import veridical
 from veridical.core.records import Record
 from veridical.core.registry import REGISTRY
 from veridical.core.scores import Headline, Result, Score, Unit
@@ -153,6 +154,26 @@ def test_unit_rules_by_level_and_by_any_scorer(tmp_path: Path) -> None:
     assert made.decide(result(0.1, ngram=Score.of(0.1, units=[sentence]))).decision == "accept"
 
 
+def test_checkembeds_rule_of_thumb(tmp_path: Path) -> None:
+    path = tmp_path / "policy.toml"
+    rule = 'scorer = "checkembed(stat=frobenius)"\nrule = false\nthen = "review"'
+    path.write_text(f"accept = 1\n[[rules]]\n{rule}")
+    made = Policy.read(path, REGISTRY.parse("checkembed(stat=frobenius)"))[0]
+    assert made.reads_units
+
+    def decide(*samples: str) -> Any:
+        row = {"response": samples[0], "samples": samples}
+        (found,) = veridical.check([row], "checkembed(stat=frobenius)", store="none")
+        return made.decide(found)
+
+    assert decide("Paris is in France.", "Paris is in France.").decision == "accept"
+    torn = decide("Paris is in France.", "Bananas are yellow.")
+    cause = "rules[0]: checkembed(stat=frobenius)'s rule does not hold"
+    assert torn == ("review", (cause,))
+    unscored = result(0.1, **{"checkembed(stat=frobenius)": Score.failed("boom")})
+    assert made.decide(unscored).decision == "accept"
+
+
 def test_a_headline_is_enough_unless_a_rule_reads_units(tmp_path: Path) -> None:
     plain = policy(tmp_path, 'accept = 0.5\n[[rules]]\nstatus = "failed"\nthen = "review"')
     line = result(0.2, ngram=Score.failed("boom")).model_dump_json()
@@ -168,6 +189,7 @@ def test_a_headline_is_enough_unless_a_rule_reads_units(tmp_path: Path) -> None:
     [
         ("", "needs accept, reject or ensemble"),
         ("accept = 0.3\nrejct = 0.8", "unknown field 'rejct'; did you mean 'reject'"),
+        ("accept = 1\n[[rules]]\nthen = 'review'\nrule = false", 'name scorer = "checkembed"'),
         ("accept = 1.5", "accept: Input should be less than or equal to 1, not 1.5"),
         ("accept = nan", "accept: "),
         ("accept = inf", "accept: "),

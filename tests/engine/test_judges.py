@@ -105,3 +105,14 @@ def test_without_an_llm_nobody_is_warned(capsys: pytest.CaptureFixture[str]) -> 
     with Engine(store=None) as engine:
         warn_of_small_judges(engine, Task(REGISTRY.parse("judge")))
     assert capsys.readouterr().err == ""
+
+
+def test_a_budget_without_an_llm_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    forget_told()
+    rows = [{"response": "It is so.", "contexts": ["It is so."]}]
+    veridical.check(rows, "support", store=None, budget=1.0).summary()
+    told = capsys.readouterr().err
+    assert "budget limits nothing: no LLM is named (llm=NAME)" in told
+    veridical.check(rows, "support", store=None).summary()
+    veridical.check(rows, "statement_judge", store=None, budget=1.0, llm=FakeLlm("Yes")).summary()
+    assert "limits nothing" not in capsys.readouterr().err

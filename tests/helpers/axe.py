@@ -17,6 +17,11 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
 
+#: Sizes and schemes of pages that are looked at: what fits depends on the one, and contrast on
+#: the other.
+SHOWN = [("wide", "light"), ("narrow", "dark")]
+
+
 def axe_source() -> str:
     """The script's text; the test is skipped, with a warning, where it is not there."""
     path = Path(os.environ.get("VERIDICAL_AXE", "axe.min.js"))

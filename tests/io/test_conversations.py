@@ -478,3 +478,21 @@ def test_whatever_messages_hold(messages: list[dict[str, Any]]) -> None:
 
 def test_each_reader_says_what_it_reads() -> None:
     assert all(reader.summary for reader in READERS.values())
+
+
+@pytest.mark.parametrize(
+    "block",
+    [
+        {"type": "grounding_source", "text": "It is 57 m tall."},
+        {
+            "guardContent": {
+                "text": {"text": "It is 57 m tall.", "qualifiers": ["grounding_source"]}
+            }
+        },
+    ],
+    ids=["litellm", "bedrock"],
+)
+def test_grounding_sources_are_contexts(block: dict[str, Any]) -> None:
+    query = {"type": "query", "text": "How tall?"}
+    messages = from_chat([{"role": "user", "content": [block, query]}])
+    assert contexts_of(messages) == [{"id": "grounding_source", "text": "It is 57 m tall."}]

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
+from growing import MOST, growth
+from hostile_texts import Family, half, repeated
 
 from veridical.io.prompt_sources import prompt_sources
 
@@ -98,24 +98,11 @@ def test_a_pattern_of_the_application() -> None:
 @pytest.mark.parametrize(
     "hostile",
     [
-        "<context>" * 60_000,
-        "<context></document>" * 30_000,
-        "<document>" * 30_000 + "</document>" * 30_000,
-        "<documents><document>" * 20_000 + "</document></documents>" * 20_000,
-        "<a " * 100_000,
-        "Context:\n" * 60_000,
-        "context " * 60_000,
-        "# " * 200_000,
-        "-" * 500_000,
-        "\n" * 500_000,
-        "Context: a\n \n" * 40_000,
+        *map(repeated, ["<context>", "<context></document>", "<a ", "Context:\n", "context "]),
+        *map(repeated, ["# ", "-", "\n", "Context: a\n \n"]),
+        half("<document>", "</document>"),
+        half("<documents><document>", "</document></documents>"),
     ],
 )
-def test_time_grows_no_faster_than_the_text(hostile: str) -> None:
-    def seconds(text: str) -> float:
-        begun = time.process_time()
-        prompt_sources(text)
-        return time.process_time() - begun
-
-    half = seconds(hostile[: len(hostile) // 4])
-    assert seconds(hostile) < 10 * half + 0.5
+def test_time_grows_no_faster_than_the_text(hostile: Family) -> None:
+    assert growth(prompt_sources, hostile) < MOST

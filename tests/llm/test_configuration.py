@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
+from commands import run_command
 
 from veridical.errors import UsageError
 from veridical.llm.configuration import origin_of
@@ -203,12 +202,7 @@ def test_a_run_in_a_planted_checkout_sends_no_secret(tmp_path: Path) -> None:
     planted(llm(f"http://127.0.0.1:{server.server_port}/v1", "HOUSE_KEY", "judge"))
     Path("in.jsonl").write_text('{"prompt": "q", "response": "a"}\n')
     command = ["check", "in.jsonl", "--llm", "judge", "--scorers", "judge"]
-    done = subprocess.run(
-        [sys.executable, "-m", "veridical", *command],
-        capture_output=True,
-        text=True,
-        env={**os.environ, "HOUSE_KEY": "sk-very-secret"},
-    )
+    done = run_command(*command, env={"HOUSE_KEY": "sk-very-secret"})
     server.shutdown()
     server.server_close()
     assert done.returncode == 1 and "HOUSE_KEY" in done.stderr and "[trust]" in done.stderr

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from commands import run_command
 from nli_checkpoints import judge
 from published_checkpoints import CLAIMS, DOCUMENT, save_alignscore, save_critic, save_hhem
 
@@ -200,14 +200,8 @@ def test_from_checkpoint_to_scores_by_the_command_line(tmp_path: Path, cache: Pa
     file, backbone = save_alignscore(tmp_path)
 
     def run(*arguments: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [sys.executable, "-m", "veridical", *arguments],
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=300,
-            cwd=tmp_path,
-            env={**os.environ, "VERIDICAL_CACHE": str(cache), "HF_HUB_OFFLINE": "1"},
+        return run_command(
+            *arguments, cwd=tmp_path, env={"VERIDICAL_CACHE": str(cache), "HF_HUB_OFFLINE": "1"}
         )
 
     done = run("models", "convert", str(file), "--backbone", str(backbone), "--out", "made")

@@ -166,6 +166,18 @@ def test_missing_files_are_model_errors(folder: Path, name: str) -> None:
         OnnxEncoder(folder, threads=1)
 
 
+def test_a_graph_that_is_opened_late_is_not_read_before_a_text_is(folder: Path) -> None:
+    known = OnnxEncoder(folder, threads=1, lazy=True)
+    assert np.array_equal(vector(known, "Paris"), vector(OnnxEncoder(folder, threads=1), "Paris"))
+    late = OnnxEncoder(folder, threads=1, lazy=True)
+    (folder / "model.onnx").write_bytes(b"broken")
+    (windows,) = late.windows(["Paris"])
+    with pytest.raises(ModelError, match=r"model\.onnx"):
+        late.run(windows, False)
+    with pytest.raises(ModelError, match=r"model\.onnx"):
+        OnnxEncoder(folder, threads=1)
+
+
 def test_specifications() -> None:
     for wrong in ("nonsense", "a/b/c", "onnx:", "ftp://host/x"):
         with pytest.raises(UsageError, match="names no model") as error:

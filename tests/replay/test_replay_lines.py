@@ -82,3 +82,13 @@ def test_an_ensemble_tuned_on_other_versions_is_refused(replayed: Replayed) -> N
     assert EXITS[REFUSED] == 0 and outcome.exit_code == 1
     assert "'entailment|v1|" in outcome.stderr and "tune again" in outcome.stderr
     assert replayed.lines(REFUSED) == []
+
+
+def test_sampled_answers_are_the_recorded_ones(replayed: Replayed) -> None:
+    assert replayed.outcomes["sample"].exit_code == 0
+    recorded = read_lines(RECORDED / "sampled.jsonl")
+    again = read_lines(replayed.folder / "sampled.jsonl")
+    for rows in (recorded, again):
+        for row in rows:
+            del row["meta"]["sampling"]["run"]  # of the command, which seals and keys may change
+    assert list(differences(recorded, again)) == []

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from axe import axe_source, opened, violations
+from axe import SHOWN, axe_source, opened, violations
 from browsing import title_is, until
 from builders import assorted, hostile, summary
 from claim_builders import claimed, other_records
@@ -32,7 +32,7 @@ PAGES: dict[str, tuple[list[Any], Any, Any]] = {
 }
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize(("size", "scheme"), SHOWN)
 @pytest.mark.parametrize("name", PAGES)
 def test_axe_finds_nothing(
     browser: Browser, tmp_path: Path, name: str, size: str, scheme: str

@@ -5,12 +5,14 @@ from __future__ import annotations
 import gc
 import json
 import random
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import veridical
+from veridical.errors import UsageError
 from veridical.report import results as module
 
 WORDS = ["river", "town", "mayor", "bridge", "market", "school", "temple", "museum", "island"]
@@ -42,6 +44,28 @@ def test_iterating_twice_gives_the_same_in_input_order(run: veridical.Results) -
     (error,) = run.errors()
     assert (error.row, run.summary().row_errors) == (90, 1)
     assert run.summary() is run.summary()
+
+
+def test_a_cross_table_is_of_the_units_that_both_scorers_have(run: veridical.Results) -> None:
+    def risks(name: str) -> dict[tuple[int, int], float]:
+        return {
+            (r.row, u.start): u.risk
+            for r in run
+            for u in r.scores[name].units
+            if u.level == "sentence" and u.risk is not None
+        }
+
+    ngram, support = risks("ngram"), risks("support")
+    both = sorted(set(ngram) & set(support))
+    expected = Counter((ngram[p] >= 0.4, support[p] >= 0.4) for p in both)
+    assert len(expected) > 1 and run.cross_table("ngram", "support", at=0.4) == expected
+    answers = run.cross_table("exact_match", "exact_match")  # it has no units
+    scored = [r.scores["exact_match"].risk for r in run]
+    known = [risk for risk in scored if risk is not None]
+    assert answers[True, True] == sum(risk >= 0.5 for risk in known)
+    assert answers.total() == len(known) and answers[True, False] == 0
+    with pytest.raises(UsageError, match="scorer of this run 'ngrm'; did you mean 'ngram'"):
+        run.cross_table("ngrm", "support")
 
 
 def test_few_records_are_all_shown(run: veridical.Results) -> None:

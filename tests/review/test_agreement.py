@@ -5,7 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from veridical.review.agreement import CLASSES, agreement, nominal_alpha
+from veridical.review.agreement import (
+    CLASSES,
+    agreement,
+    cross_table_text,
+    cross_tables,
+    nominal_alpha,
+)
 from veridical.review.events import ReviewEvent, UnitPlace
 from veridical.review.labels import Labels, answer_label, finals, outcome
 
@@ -112,6 +118,36 @@ def test_the_label_of_an_answer() -> None:
     assert label(both) == ("hallucinated", 1.0)
 
 
+def test_cross_tables_are_of_each_two_people() -> None:
+    sklearn = pytest.importorskip("sklearn.metrics")
+    a = ["supported", "supported", "contradicted", "says_nothing", "supported"]
+    b = ["supported", "contradicted", "contradicted", "supported", "supported"]
+    labels = Labels.from_events(events(0, {"ann": a, "ben": b, "cleo": ["supported"]}))
+    tables = cross_tables(labels)
+    assert set(tables) == {("ann", "ben"), ("ann", "cleo"), ("ben", "cleo")}
+    table = tables["ann", "ben"]
+    expected = sklearn.confusion_matrix(a, b, labels=CLASSES)
+    assert [[table[x, y] for y in CLASSES] for x in CLASSES] == expected.tolist()
+    lines = cross_table_text(("ann", "ben"), table).splitlines()
+    assert lines[0] == "ann (rows) and ben (columns), units labelled by both:"
+    assert [line.split() for line in lines[1:3]] == [
+        ["supported", "says_nothing", "contradicted"],
+        ["supported", "2", "0", "1"],
+    ]
+
+
+def test_the_worst_label_counts_where_people_disagree() -> None:
+    def worst(*said: str) -> tuple[str | None, str]:
+        given = {f"p{i}": [label] for i, label in enumerate(said)}
+        (final,) = finals(Labels.from_events(events(0, given)), 0, worst=True)
+        return final.label, final.by
+
+    assert worst("supported", "contradicted") == ("contradicted", "worst")
+    assert worst("supported", "supported", "says_nothing") == ("says_nothing", "worst")
+    assert worst("not_a_claim", "supported") == ("supported", "worst")
+    assert worst("supported", "supported") == ("supported", "agreed")
+
+
 def test_adjudication_decides() -> None:
     given = events(0, {"a": ["supported"], "b": ["contradicted"]})
     unit = given[0].unit
@@ -119,6 +155,7 @@ def test_adjudication_decides() -> None:
         event="adjudicated", at="1", who="j", row=0, record=RECORD, unit=unit, label="supported"
     )
     labels = Labels.from_events([*given, judge])
+    assert finals(labels, 0, worst=True) == finals(labels, 0)
     (final,) = finals(labels, 0)
     assert (final.label, final.by) == ("supported", "adjudicated")
     assert final.individual == {"a": "supported", "b": "contradicted"}

@@ -73,6 +73,9 @@ def test_disagreements_are_left_out_until_they_are_decided(desk: Desk) -> None:
         "on the review page)"
     )
     assert "label" not in row and row["disagreements"] == 1 and len(row["unit_labels"]) == 1
+    (row_of_worst,) = export_rows(desk.items, desk.labels, worst=True)
+    assert row_of_worst["label"] == 1.0 and len(row_of_worst["unit_labels"]) == 2
+    assert unlabelled_line(desk.labels, worst=True) is None
     case = desk.agreement()["open"][0]
     desk.adjudicate("adjudicator", 3, case["unit"], "contradicted")
     (row,) = export_rows(desk.items, desk.labels)

@@ -158,7 +158,7 @@ def test_a_shard_reads_its_row_groups_and_no_more(
     table = pa.table(
         {
             "response": [f"It is {i}." for i in range(rows)],
-            "contexts": [[chance.randbytes(100_000).hex()] for _ in range(rows)],
+            "contexts": [[chance.randbytes(50_000).hex()] for _ in range(rows)],
         }
     )
     pq.write_table(table, tmp_path / "big.parquet", row_group_size=10, compression="none")

@@ -104,6 +104,10 @@ def test_litellm_keeps_the_evidence_of_a_call_until_its_answer(server: Running) 
     blocked = ask(server, path, reply).json()
     assert blocked["action"] == "BLOCKED" and "contradicted" in blocked["blocked_reason"]
     assert ask(server, path, {**reply, "texts": [RIGHT]}).json()["action"] == "NONE"
+    refusal = {**reply, "texts": ["I'm sorry, I can't help with that."]}
+    assert ask(server, path, refusal).json()["action"] == "NONE"  # with sources; else blocked
+    alone = ask(server, path, {**refusal, "litellm_call_id": "call-3"}).json()
+    assert alone["action"] == "BLOCKED"
     # another call, one without a name, and one without evidence: unchecked is not clean
     for call in ("call-2", None):
         found = ask(server, path, {**reply, "texts": [RIGHT], "litellm_call_id": call}).json()
@@ -111,6 +115,23 @@ def test_litellm_keeps_the_evidence_of_a_call_until_its_answer(server: Running) 
         allowed = {"additional_provider_specific_params": {"unchecked": "allow"}}
         found = ask(server, path, {**reply, "litellm_call_id": call, **allowed}).json()
         assert found["action"] == "NONE"
+
+
+def test_litellm_reads_blocks_for_contextual_grounding(server: Running) -> None:
+    path = "/beta/litellm_basic_guardrail_api"
+    source = {"type": "grounding_source", "text": SOURCE}
+    blocks = [source, {"type": "query", "text": "When?"}]
+    request = {
+        "texts": ["When?"],
+        "input_type": "request",
+        "structured_messages": [{"role": "user", "content": blocks}],
+        "litellm_call_id": "call-blocks",
+        "request_data": {},
+    }
+    assert ask(server, path, request).json()["action"] == "NONE"
+    for text, action in ((RIGHT, "NONE"), (WRONG, "BLOCKED")):
+        reply = {"texts": [text], "input_type": "response", "litellm_call_id": "call-blocks"}
+        assert ask(server, path, reply).json()["action"] == action
 
 
 def test_portkey_has_a_verdict(server: Running) -> None:

@@ -178,7 +178,16 @@ def test_sentence_verdicts_are_those_of_check_one(guarded: Make, engine: Engine)
         assert (found["verdict"], found["risk"]) == (result.verdict, result.risk)
 
 
-@pytest.mark.parametrize("where", ["tool", "documents", "anthropic", "function_call_output"])
+def block(of: str, qualifier: str, text: str) -> dict[str, Any]:
+    """A content block for contextual grounding."""
+    if of == "litellm":
+        return {"type": qualifier, "text": text}
+    return {"guardContent": {"text": {"text": text, "qualifiers": [qualifier]}}}
+
+
+@pytest.mark.parametrize(
+    "where", ["tool", "documents", "anthropic", "function_call_output", "litellm", "bedrock"]
+)
 def test_evidence_of_the_request(guarded: Make, where: str) -> None:
     made = guarded(says(GOOD), mode="annotate")
     path, body = "chat/completions", asked("chat/completions")
@@ -191,6 +200,16 @@ def test_evidence_of_the_request(guarded: Make, where: str) -> None:
         ]
     elif where == "documents":
         body["documents"] = [{"title": "atlas", "text": SOURCE}]
+    elif where in ("litellm", "bedrock"):
+        body["messages"] = [
+            {
+                "role": "user",
+                "content": [
+                    block(where, "grounding_source", SOURCE),
+                    block(where, "query", QUESTION),
+                ],
+            }
+        ]
     elif where == "anthropic":
         path, body = "messages", asked("messages", stop_sequences=["x"])
         result = {"type": "tool_result", "tool_use_id": "t", "content": SOURCE}

@@ -1,8 +1,9 @@
 """Short and long names of one thing."""
 
 import pytest
+from growing import MOST, growth
+from hostile_texts import repeated
 
-from helpers.growth import MOST, growth
 from veridical.text.aliases import definitions, in_words_of
 
 
@@ -48,5 +49,5 @@ def test_what_the_passage_defines():
     "piece", ["A B ", "(AB) ", "Ab Cd ", "Aa of ", "AB stands for ", "AB (a b ", "AB ", "Aa "]
 )
 def test_time_grows_with_length_alone(piece):
-    assert growth(definitions, piece) < MOST
-    assert growth(lambda text: in_words_of("ABC is Xy Zz.", text), piece) < MOST
+    assert growth(definitions, repeated(piece)) < MOST
+    assert growth(lambda text: in_words_of("ABC is Xy Zz.", text), repeated(piece)) < MOST

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from growing import MOST, growth
+from hostile_texts import repeated
 
-from helpers.growth import MOST, growth
 from veridical.text.asked import asked, content_stems, holds_value
 
 
@@ -69,5 +70,5 @@ def test_content_words_are_compared_by_their_beginnings() -> None:
 
 @pytest.mark.parametrize("piece", ["how ", "what is the ", "when? ", "9:", "A b. "])
 def test_time_grows_with_length(piece: str) -> None:
-    assert growth(asked, piece) < MOST
-    assert growth(lambda text: holds_value("time", text), piece) < MOST
+    assert growth(asked, repeated(piece)) < MOST
+    assert growth(lambda text: holds_value("time", text), repeated(piece)) < MOST

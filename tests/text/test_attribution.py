@@ -1,8 +1,9 @@
 """What says where an answer is from leaves the judged text, and nothing else does."""
 
 import pytest
+from growing import MOST, growth
+from hostile_texts import repeated
 
-from helpers.growth import MOST, growth
 from veridical.core.records import Record
 from veridical.core.stated import stated_sentences, stating_sentences
 from veridical.text.attribution import attributes_alone, attribution_lead_in, attribution_tail
@@ -130,4 +131,4 @@ def test_time_grows_with_length_alone(piece):
         attribution_tail(text)
         attributes_alone(text)
 
-    assert growth(whole, piece) < MOST
+    assert growth(whole, repeated(piece)) < MOST

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
+from growing import MOST, growth
 from hostile import TEXTS
+from hostile_texts import repeated
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -126,8 +126,8 @@ def test_hostile_texts_are_read(text: str) -> None:
     ],
 )
 def test_time_is_linear(text: str) -> None:
-    long = (text * (150_000 // len(text)))[:150_000] + " and sent it"
-    started = time.process_time()
-    claimed_actions([Span(0, len(long), long)])
-    claimed_actions([Span(0, len(long) + 5, "I sent" + long[1:])])
-    assert time.process_time() - started < 8  # a quadratic rule takes minutes
+    def read(long: str) -> None:
+        for whole in (f"{long} and sent it", f"I sent{long[1:]} and sent it"):
+            claimed_actions([Span(0, len(whole), whole)])
+
+    assert growth(read, repeated(text)) < MOST

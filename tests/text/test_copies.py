@@ -1,8 +1,9 @@
 """What a text states word for word, and what it only quotes, asks, supposes or denies."""
 
 import pytest
+from growing import MOST, growth
+from hostile_texts import repeated
 
-from helpers.growth import MOST, growth
 from veridical.text.copies import is_copy, is_whole
 
 TEXT = """# Opening hours
@@ -80,4 +81,4 @@ def test_line_breaks_and_hyphens_do_not_matter():
     ["a and was ", "- a\n", "Myths:\n", "It is; ", "**a** ", "[a](b) ", "a: b. ", '"a" ', "not "],
 )
 def test_time_grows_with_length_alone(piece):
-    assert growth(lambda text: is_copy("It is so.", text), piece) < MOST
+    assert growth(lambda text: is_copy("It is so.", text), repeated(piece)) < MOST

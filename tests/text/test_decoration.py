@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from growing import MOST, growth
+from hostile_texts import repeated
 
-from helpers.growth import MOST, growth
 from veridical.text.decoration import undecorated
 
 
@@ -32,4 +33,4 @@ def test_marks_are_left_out(text: str, wanted: str) -> None:
     "piece", ["*", "**", "_", "`", "> ", "- ", "#", "~~", "*a", "```\n", "__a"]
 )
 def test_time_is_linear(piece: str) -> None:
-    assert growth(undecorated, piece) < MOST
+    assert growth(undecorated, repeated(piece)) < MOST

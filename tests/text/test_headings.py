@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from growing import MOST, growth
+from hostile_texts import repeated
 
-from helpers.growth import MOST, growth
 from veridical.text.headings import is_heading
 
 
@@ -33,4 +34,4 @@ def test_headings(text: str, before: str, after: str, heading: bool) -> None:
 
 @pytest.mark.parametrize("piece", ["# a ", "**a", "a: ", "__", " \t"])
 def test_time_is_linear(piece: str) -> None:
-    assert growth(lambda text: is_heading(text, text, text), piece) < MOST
+    assert growth(lambda text: is_heading(text, text, text), repeated(piece)) < MOST

@@ -1,8 +1,9 @@
 """Addresses and telephone numbers of a text."""
 
 import pytest
+from growing import MOST, growth
+from hostile_texts import repeated
 
-from helpers.growth import MOST, growth
 from veridical.text.identifiers import identifiers, only_points
 
 
@@ -38,4 +39,4 @@ def test_time_grows_with_length_alone(piece):
         identifiers(text)
         only_points(text)
 
-    assert growth(whole, piece) < MOST
+    assert growth(whole, repeated(piece)) < MOST

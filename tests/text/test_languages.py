@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-import time
 from pathlib import Path
 
 import pytest
+from growing import MOST, growth
+from hostile_texts import repeated
 
 from veridical.text.languages import known_language, language_of
 from veridical.text.sentences import split_sentences
@@ -92,15 +93,7 @@ def test_the_first_text_with_a_language_counts() -> None:
 
 @pytest.mark.parametrize("piece", ["é", "de ", "a.b_c/", "`", "http://", "ñandú die ", "x" * 50])
 def test_time_is_linear_in_the_length(piece: str) -> None:
-    def seconds(n: int) -> float:
-        text = piece * (n // len(piece))
-        started = time.perf_counter()
-        for i in range(3):
-            language_of(f"{text}{i}")
-        return time.perf_counter() - started
-
-    seconds(1000)
-    assert seconds(400_000) < 40 * (seconds(40_000) + 0.002)
+    assert growth(language_of.__wrapped__, repeated(piece)) < MOST  # it remembers texts
 
 
 @pytest.mark.data

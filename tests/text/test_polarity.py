@@ -1,8 +1,9 @@
 """Statements that say the opposite in the same words, and those that do not."""
 
 import pytest
+from growing import MOST, growth
+from hostile_texts import repeated
 
-from helpers.growth import MOST, growth
 from veridical.text.polarity import agrees, opposes
 
 OPPOSITE = [
@@ -81,5 +82,5 @@ def test_nothing_is_its_own_opposite(sentence):
 
 @pytest.mark.parametrize("piece", ["dogs are not ", "no longer ", "open closed ", "not "])
 def test_time_grows_with_length_alone(piece):
-    assert growth(lambda text: opposes("Dogs are open.", text[:900]), piece) < MOST
-    assert growth(lambda text: opposes(text[:900], text[:900]), piece) < MOST
+    assert growth(lambda text: opposes("Dogs are open.", text[:900]), repeated(piece)) < MOST
+    assert growth(lambda text: opposes(text[:900], text[:900]), repeated(piece)) < MOST

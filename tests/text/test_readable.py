@@ -1,8 +1,9 @@
 """Texts as a model should read them."""
 
 import pytest
+from growing import MOST, growth
+from hostile_texts import repeated
 
-from helpers.growth import MOST, growth
 from veridical.text.readable import readable
 
 
@@ -64,4 +65,4 @@ def test_other_texts_stay(text):
      "p m 1 ", "AB ", "ABC, ", "<b>", "\\\"", "a\n"],
 )  # fmt: skip
 def test_time_grows_with_length_alone(piece):
-    assert growth(readable, piece) < MOST
+    assert growth(readable, repeated(piece)) < MOST

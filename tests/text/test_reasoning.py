@@ -1,8 +1,9 @@
 """Reasoning and special tokens are no part of an answer, and places stay."""
 
 import pytest
+from growing import MOST, growth
+from hostile_texts import repeated
 
-from helpers.growth import MOST, growth
 from veridical.core.records import Record
 from veridical.core.stated import states_nothing, stating_sentences
 from veridical.text.reasoning import answer_only
@@ -92,4 +93,4 @@ def test_samples_are_compared_without_their_reasoning():
     ],
 )
 def test_time_grows_with_length_alone(piece):
-    assert growth(answer_only, piece) < MOST
+    assert growth(answer_only, repeated(piece)) < MOST

@@ -45,7 +45,7 @@ def test_rows(module: ModuleType, data: Path) -> None:
         else:
             assert row["label"] == "contradiction" and all(marked)
     wrong = Counter(r["source"] for r in made if r["label"] == "contradiction")
-    assert {"edited_number", "edited_date", "edited_negation"} <= set(wrong)
+    assert {"edited_figure", "edited_date", "edited_negation"} <= set(wrong)
 
 
 def test_no_kind_outweighs_the_others(

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 import veridical
 from veridical.cli.app import app
 from veridical.errors import UsageError
-from veridical.tuning.label_file import put_over, read_review
+from veridical.tuning.label_file import labels_and_draws, read_review
 from veridical.tuning.tuning import tune
 
 IDS = ["a", "b", "b", "7", None]
@@ -40,20 +40,27 @@ def written(folder: Path, text: str, name: str = "review.csv") -> Path:
 
 def test_labels_find_their_records_by_row_or_id(results: veridical.Results, tmp_path: Path) -> None:
     review = written(tmp_path, "id,row,label\na,,1\n,2,false\nb,1,0\n7,3,0.5\n,4,\n")
-    labels = put_over(read_review(review), results)
+    labels, _ = labels_and_draws(read_review(review), results)
     assert labels == {0: 1.0, 1: 0.0, 2: 0.0, 3: 0.5, 4: None}
     assert len(read_review(review)) == 4
 
 
 def test_labels_of_a_review_may_be_words(results: veridical.Results, tmp_path: Path) -> None:
     review = written(tmp_path, "id,row,label\na,,Wrong\n,2,no\nb,1, right \n7,3,pass\n")
-    assert put_over(read_review(review), results) == {0: 1.0, 1: 0.0, 2: 1.0, 3: 0.0, 4: None}
+    labels, _ = labels_and_draws(read_review(review), results)
+    assert labels == {
+        0: 1.0,
+        1: 0.0,
+        2: 1.0,
+        3: 0.0,
+        4: None,
+    }
 
 
 def test_what_is_not_reviewed_keeps_its_own_label(
     results: veridical.Results, tmp_path: Path
 ) -> None:
-    labels = put_over(read_review(written(tmp_path, "id,label\na,true\n")), results)
+    labels, _ = labels_and_draws(read_review(written(tmp_path, "id,label\na,true\n")), results)
     assert (labels[0], labels[1]) == (1.0, 0.25)
 
 
@@ -62,7 +69,7 @@ def test_result_lines_with_a_label_more_are_a_review(
 ) -> None:
     lines = [json.loads(line) for line in results.lines()]
     text = "".join(json.dumps({**line, "label": line["row"] % 2}) + "\n" for line in lines)
-    labels = put_over(read_review(written(tmp_path, text, "review.jsonl")), results)
+    labels, _ = labels_and_draws(read_review(written(tmp_path, text, "review.jsonl")), results)
     assert labels == {row: float(row % 2) for row in range(len(IDS))}
 
 
@@ -85,7 +92,7 @@ def test_a_review_that_cannot_be_used_says_where(
     results: veridical.Results, tmp_path: Path, text: str, said: str
 ) -> None:
     with pytest.raises(UsageError, match=said):
-        put_over(read_review(written(tmp_path, text)), results)
+        labels_and_draws(read_review(written(tmp_path, text)), results)
 
 
 def test_tuning_by_a_review(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Typed edits (``typed_edits.py``) of documents and of claims."""
+"""Typed edits (``veridical.text.typed_edits``) of documents and of claims."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
-from typed_edits import OPPOSED, SYMMETRIC, Edited, Name, edits
-
 from checker.examples import Example, Label
 from checker.removal import sentences
+from veridical.text.edit_words import OPPOSED
+from veridical.text.typed_edits import SYMMETRIC, Edited, Name, edits
 
 _NAME = re.compile(r"(?<=[a-z,;] )[A-Z][a-z]+ [A-Z][a-z]+(?: [A-Z][a-z]+)?")
 _UNSTATED = ("not_entailment", "not_entailment")
 #: Kinds of edits whose words say little about which side is wrong.
-_OF_CLAIMS = ("number", "date", "unit", "antonym")
+_OF_CLAIMS = ("figure", "date", "unit", "antonym")
 
 
 def _names(text: str) -> list[Name]:
@@ -28,10 +28,10 @@ def _wrong(sentence: str, names: Sequence[Name], rng: random.Random) -> dict[str
     found: dict[str, list[Edited]] = defaultdict(list)
     for edit in edits(sentence, rng, names):
         labels = (edit.label, edit.back)
-        turned = edit.kind == "entity" and SYMMETRIC.search(sentence)
+        turned = edit.rule == "name" and SYMMETRIC.search(sentence)
         cut = any(edit.text[end : end + 1] in ("'", "’") for _, end in edit.spans)  # "won't"
         if labels in (OPPOSED, _UNSTATED) and not turned and not cut:
-            found[edit.kind].append(edit)
+            found[edit.rule].append(edit)
     return found
 
 
@@ -56,8 +56,8 @@ def edited_documents(rows: Sequence[Example], rng: random.Random) -> Iterator[Ex
         true = rng.randrange(2)
         whole = " ".join([*texts[:at], wordings[true], *texts[at + 1 :]])
         if rng.random() < 0.6:  # both in other words, where the same rule has some
-            same = [{e.kind: e.text for e in edits(w, rng) if e.keeps} for w in wordings]
-            kinds = sorted(set(same[0]) & set(same[1]) - {edit.kind})
+            same = [{e.rule: e.text for e in edits(w, rng) if e.keeps} for w in wordings]
+            kinds = sorted(set(same[0]) & set(same[1]) - {edit.rule})
             if kinds:
                 kind = rng.choice(kinds)
                 wordings = [texts_of[kind] for texts_of in same]
@@ -65,7 +65,7 @@ def edited_documents(rows: Sequence[Example], rng: random.Random) -> Iterator[Ex
         for statement, label in ((wordings[true], "supported"), (wordings[1 - true], wrong)):
             yield Example(
                 whole, statement, label, "typed_edit",  # type: ignore[arg-type]
-                f"edited_{edit.kind}", one.group, one.part, paired=True,
+                f"edited_{edit.rule}", one.group, one.part, paired=True,
             )  # fmt: skip
 
 
@@ -85,7 +85,7 @@ def edited_claims(rows: Sequence[Example], rng: random.Random) -> Iterator[Examp
             edit = rng.choice(exact)
             old = " ".join(one.statement[a:b] for a, b in edit.was).lower()
             new = " ".join(edit.text[a:b] for a, b in edit.spans).lower()
-            ways[("", "") if edit.kind == "date" else (old, new)].append((one, edit))
+            ways[("", "") if edit.rule == "date" else (old, new)].append((one, edit))
     kept = []
     for way, found_of in sorted(ways.items()):
         kept += found_of[: len(ways.get((way[1], way[0]), []))]
@@ -93,5 +93,5 @@ def edited_claims(rows: Sequence[Example], rng: random.Random) -> Iterator[Examp
         for statement, label in ((one.statement, "supported"), (edit.text, "contradicted")):
             yield Example(
                 one.document, statement, label, "edited_claim",  # type: ignore[arg-type]
-                f"edited_{edit.kind}", one.group, one.part, paired=True,
+                f"edited_{edit.rule}", one.group, one.part, paired=True,
             )  # fmt: skip

@@ -167,15 +167,20 @@ async def judge(
         w.passage.text: stated_window(record, evidence, sources[w.source], w.passage) for w in read
     }
     asked = [(claims[i], stated[text]) for i, text in pairs]
-    rows = _checked(await checker(asked, evidence), len(pairs))
-    judged = dict(zip(pairs, rows, strict=True))
-
     sentences = tuple(dict.fromkeys(s.text for w in read for s in w.passage.sentences))
     rarity = evidence.once((rarity_in, sentences), lambda: rarity_in(sentences))
+    abouts = [_About(plain_words(text), rarity) for text in texts]
+    best_counts = reading.merge == "about" and reading.select != "all"
+    alternatives = _alternatives(pairs, chosen, abouts) if best_counts else []
+    rows = _checked(await checker(asked, evidence, alternatives), len(pairs), alternatives)
+    judged = {pair: row for pair, row in zip(pairs, rows, strict=True) if not np.isnan(row).any()}
+
     outcomes = []
-    for i, parts in enumerate(chosen):
-        reads = [[_Read(w, judged[i, w.passage.text]) for w in part] for part in parts]
-        about = _About(plain_words(texts[i]), rarity)
+    for i, (parts, about) in enumerate(zip(chosen, abouts, strict=True)):
+        reads = [
+            [_Read(w, judged[i, w.passage.text]) for w in part if (i, w.passage.text) in judged]
+            for part in parts
+        ]
         merged, leading = _merged(reads, about, reading.merge)
         outcomes.append((merged, _shown(merged, leading, sources, about)))
     labels = [LABELS[merged.label] for merged, _ in outcomes]
@@ -194,10 +199,34 @@ async def judge(
     ]
 
 
-def _checked(rows: NDArray[np.float64], n: int) -> NDArray[np.float64]:
+def _alternatives(
+    pairs: Sequence[tuple[int, str]],
+    chosen: Sequence[Sequence[Sequence[SourceWindow]]],
+    abouts: Sequence[_About],
+) -> list[list[int]]:
+    """Places of the pairs of each claim by each group of windows, the one most about it first."""
+    at = {pair: place for place, pair in enumerate(pairs)}
+    found = []
+    for i, parts in enumerate(chosen):
+        for part in parts:
+            first = part[abouts[i].passage([w.passage for w in part])] if part[1:] else part[0]
+            texts = dict.fromkeys(w.passage.text for w in (first, *part))
+            found.append([at[i, text] for text in texts])
+    return found
+
+
+def _checked(
+    rows: NDArray[np.float64], n: int, alternatives: Sequence[Sequence[int]]
+) -> NDArray[np.float64]:
     rows = np.asarray(rows, np.float64)
-    fits = rows.shape == (n, len(LABELS)) and np.isfinite(rows).all()
-    if not fits or (rows < 0).any() or (abs(rows.sum(axis=1) - 1) > 1e-3).any():
+    fits = rows.shape == (n, len(LABELS))
+    if fits:
+        optional = {place for places in alternatives for place in places[1:]}
+        unread = np.isnan(rows).all(axis=1) & np.isin(np.arange(n), list(optional))
+        read = rows[~unread]
+        fits = bool(np.isfinite(read).all() and (read >= 0).all())
+        fits = fits and bool((abs(read.sum(axis=1) - 1) <= 1e-3).all())
+    if not fits:
         raise ModelError("the checker did not give the probabilities of three classes a pair")
     return rows
 

@@ -82,10 +82,18 @@ class Checker(Protocol):
     """Judges claims by passages."""
 
     async def __call__(
-        self, pairs: Sequence[tuple[Claim, str]], evidence: Evidence
+        self,
+        pairs: Sequence[tuple[Claim, str]],
+        evidence: Evidence,
+        alternatives: Sequence[Sequence[int]] = (),
     ) -> NDArray[np.float64]:
         """(n, 3) probabilities of each (claim, passage), as
         :data:`~veridical.core.protocols.LABELS` orders the classes. Ask for all in one call.
+
+        Args:
+            alternatives: places of pairs with one claim, of which the passage that entails it best
+                counts, the one most about the claim first. A checker may leave unread those that
+                cannot be the best, and gives NaN for them; never the first.
 
         Raises:
             NotApplicable: the checker cannot read these texts.

@@ -11,15 +11,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from veridical.core.bands import band, meaning
-from veridical.core.explain import prior_of, why_unchecked
 from veridical.core.prompt_text import question_text
 from veridical.core.verdict_cuts import FLAGGED
-from veridical.engine.outcome import outcome
+from veridical.report.outcome import outcome
 from veridical.text.display import display
 
 if TYPE_CHECKING:
     from veridical.core.records import Record
-    from veridical.core.scores import Headline, Result, Unit
+    from veridical.core.scores import Headline, Result
     from veridical.report.results import Results
 
 WIDTH = 80
@@ -64,7 +63,7 @@ def answer(results: Results, worst: Worst) -> Iterator[tuple[str, str]]:
         yield from described(f"row {row}", *shown[row])
     if rows:
         yield "", ""
-        prior = prior_of(shown[rows[0]][1])
+        prior = shown[rows[0]][1].shown().prior
         if prior is not None:
             yield wrapped(meaning(prior)), ""
 
@@ -78,21 +77,15 @@ def described(where: str, record: Record, result: Result) -> Iterator[tuple[str,
     yield f"{where}{name}  {result.verdict}{risk}{decision}", _STYLES.get(result.verdict, "bold")
     if record.prompt:
         yield _field("question", question_text(record.prompt)), ""
-    unit = result.worst
-    yield _field("answer", record.response if unit is None else unit.text), ""
-    if unit is not None:
-        yield from ((text, "") for text in _evidence(unit))
-    unchecked = why_unchecked(result)
-    if unchecked is not None:
-        yield _field("unchecked", unchecked), ""
-
-
-def _evidence(unit: Unit) -> Iterator[str]:
-    for item in unit.evidence[:1]:
+    shown = result.shown()
+    yield _field("answer", shown.worst_text(record.response)), ""
+    for item in shown.evidence[:1]:
         if item.kind != "token":
-            yield _field(f"{item.kind} {item.index + 1}", item.text)
-    if not unit.evidence:
-        yield _field("evidence", "none")
+            yield _field(item.source, item.text), ""
+    if shown.worst is not None and not shown.evidence:
+        yield _field("evidence", "none"), ""
+    if shown.why is not None:
+        yield _field("unchecked", shown.why), ""
 
 
 def _field(name: str, text: str) -> str:

@@ -25,6 +25,7 @@ _MODULES = {
     "plan": "check",
     "sample": "sample",
     "bench": "",
+    "corrupt": "corrupt",
     "tune": "tune",
     "rank": "",
     "diff": "diff",

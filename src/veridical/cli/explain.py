@@ -44,7 +44,7 @@ def explain(options: ExplainOptions) -> int:
         print(result.model_dump_json())
         return 0
     question = question_text(record.prompt) or None
-    shown = pieces(result, question, sources=[c.id for c in record.contexts])
+    shown = pieces(result.shown([c.id for c in record.contexts]), question)
     sys.stdout.write(ansi(shown) if sys.stdout.isatty() else plain(shown))
     return 0
 

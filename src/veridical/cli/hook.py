@@ -61,7 +61,6 @@ def claude_code(options: HookOptions) -> int:
     event = _event()
     if event.get("stop_hook_active"):
         return 0
-    from veridical.core.explain import why_unchecked
     from veridical.integrations.claude_code import turn_of
 
     turn = turn_of(event)
@@ -78,7 +77,7 @@ def claude_code(options: HookOptions) -> int:
         print(turn.told(result, bad), file=sys.stderr)
         return 2
     if result.verdict == "unchecked" and result.reason != "no_statement":
-        note = f"veridical: the answer was not checked. {why_unchecked(result)}"
+        note = f"veridical: the answer was not checked. {result.why_unchecked}"
         print(json.dumps({"systemMessage": note}))
     return 0
 

@@ -65,12 +65,13 @@ class PresetFlags:
 
 @flags(RunOptions)
 class ComparedFlags:
-    """Fields of a record that are compared."""
+    """Fields of a record that are compared, and the scorers' forms."""
 
     against: Literal["samples", "contexts", "reference"] | None
     answer: str | None = PART
     samples: int | None
     claims: bool
+    paper_forms: bool
 
 
 @flags(EngineOptions)

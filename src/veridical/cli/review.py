@@ -22,7 +22,7 @@ REVIEW_EXAMPLES = (
 #: Options that say something of the page alone, or of the export alone; and the orders that go by
 #: a policy's threshold.
 _OF_PAGE = ("order", "annotators", "double", "units", "policy", "show", "host", "port")
-_OF_EXPORT = ("redact", "format")
+_OF_EXPORT = ("redact", "format", "worst")
 _BY_THRESHOLD = ("mixed", "uncertain")
 
 
@@ -75,6 +75,12 @@ class ReviewOptions(LabelFlags, PageFlags):
     export: Path | None = output("Write the labels here, and open no page.")
     redact: bool = flag(
         "With --export: pseudonyms in place of names, no comments.", Group.OUTPUT, False
+    )
+    worst: bool = flag(
+        "With --export: where people disagree, the worst of their labels. Default: the majority's, "
+        "else none.",
+        Group.OUTPUT,
+        False,
     )
     format: Literal["labels", "refchecker"] = flag(
         "With --export: label and unit_labels; or RefChecker's triplets, a claim a line, or as "
@@ -151,6 +157,8 @@ def _check_together(options: ReviewOptions) -> None:
     for name in _OF_EXPORT:
         if name in given and "export" not in given:
             raise UsageError(f"--{name} goes with --export FILE")
+    if options.worst and options.format != "labels":
+        raise UsageError(f"--worst goes with --format labels, not {options.format}")
     for name, shown in (("take", "--import"), ("export", "--export")):
         for other in _OF_PAGE:
             if name in given and other in given:
@@ -164,15 +172,27 @@ def _check_together(options: ReviewOptions) -> None:
 
 def _export(options: ReviewOptions) -> int:
     from veridical.api import reopen
+    from veridical.review.agreement import cross_table_text, cross_tables
     from veridical.review.export import export, labels_of, unlabelled_line
+    from veridical.text.display import visible
 
     assert options.export is not None
     triplets = options.format == "refchecker"
     results = reopen(options.run)
-    count = export(results, options.export, redact=options.redact, triplets=triplets)
+    count = export(
+        results,
+        options.export,
+        redact=options.redact,
+        triplets=triplets,
+        worst=options.worst,
+    )
     print(f"{count:,} {'triplets' if triplets else 'answers'}: {options.export}", file=sys.stderr)
-    if not triplets and (line := unlabelled_line(labels_of(results))):
+    labels = labels_of(results)
+    if not triplets and (line := unlabelled_line(labels, worst=options.worst)):
         print(line, file=sys.stderr)
+    if not options.redact:
+        for (first, second), table in cross_tables(labels).items():
+            print(cross_table_text((visible(first), visible(second)), table), file=sys.stderr)
     return 0
 
 

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from veridical.core.prompt_text import last_question
 from veridical.core.records import Record, Source
 from veridical.text.reasoning import answer_only
-from veridical.text.values.answers import same_answer
 
 _MAX_SHORT = 200  # characters of an answer that is compared as a whole
 
@@ -21,6 +20,8 @@ def known_agreement(record: Record, sources: Sequence[Source]) -> list[bool | No
     answer = record.answer.strip()
     if not answer or len(answer) > _MAX_SHORT:
         return [None] * len(sources)
+    from veridical.text.values.answers import same_answer
+
     question = last_question(record.prompt) or ""
     return [
         same_answer(question, answer, answer_only(source.text).strip())

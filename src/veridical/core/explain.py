@@ -7,13 +7,12 @@ text, or HTML.
 from __future__ import annotations
 
 import html
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from veridical.core.bands import EVEN as EVEN_PRIOR
 from veridical.core.bands import explain_risk
-from veridical.core.identity import Identity
-from veridical.core.verdict_cuts import FLAGGED, verdict_of_label
+from veridical.core.verdict_cuts import FLAGGED
 from veridical.text.display import cut
 from veridical.text.wrap import harmless, wrapped
 
@@ -23,8 +22,6 @@ if TYPE_CHECKING:
 Style = Literal["plain", "strong", "faint", "bad", "doubtful", "unsure", "good"]
 #: Columns of a line.
 WIDTH = 80
-#: A risk from here on speaks against a sentence of which no label says more.
-EVEN = 0.5
 _INDENT = "    "
 _SHOWN = 3  # pieces of evidence of a sentence
 
@@ -92,87 +89,77 @@ CSS: dict[Style, str] = {
 }
 
 
-class ShownSource(Protocol):
-    """The parts of an :class:`~.core.scores.EvidenceItem` that are shown."""
+@dataclass(frozen=True)
+class ShownSource:
+    """A piece of evidence. ``index`` is its source's, and ``id`` that of the context, if it has
+    one; a ``closest`` passage is one that supports nothing."""
+
+    kind: str
+    index: int
+    start: int
+    end: int
+    text: str
+    computed: str | None
+    closest: bool
+    id: str | int | None
 
     @property
-    def kind(self) -> str: ...
-    @property
-    def index(self) -> int: ...
-    @property
-    def start(self) -> int: ...
-    @property
-    def end(self) -> int: ...
-    @property
-    def text(self) -> str: ...
-    @property
-    def computed(self) -> str | None: ...
-
-
-class ShownUnit(Protocol):
-    """The parts of a :class:`~.core.scores.Unit` that are shown."""
+    def source(self) -> str:
+        """The source, counted from 1: ``context 2``."""
+        return f"{self.kind} {self.index + 1}"
 
     @property
-    def level(self) -> str: ...
-    @property
-    def start(self) -> int: ...
-    @property
-    def end(self) -> int: ...
-    @property
-    def text(self) -> str: ...
-    @property
-    def risk(self) -> float | None: ...
-    @property
-    def label(self) -> str | None: ...
-    @property
-    def kind(self) -> str | None: ...
-    @property
-    def evidence(self) -> Sequence[ShownSource]: ...
+    def place(self) -> str:
+        """Its place, counted from 1: ``context 2, characters 120-180``."""
+        kind = "reference" if self.kind == "reference" else self.source
+        name = "" if self.id is None else f" ({cut(harmless(str(self.id)))})"
+        return f"{kind}{name}, characters {self.start}-{self.end}"
 
 
-class ShownScore(Protocol):
-    """The parts of a :class:`~.core.scores.Score` that are shown."""
+class ShownPiece(NamedTuple):
+    """A sentence, a claim or some words of an answer. ``path`` is of a structured answer."""
 
-    @property
-    def status(self) -> str: ...
-    @property
-    def reason(self) -> str | None: ...
-    @property
-    def raw(self) -> float | dict[str, Any] | None: ...
-
-
-class ShownField(Protocol):
-    """The parts of a :class:`~.core.scores.FieldResult` that are shown."""
-
-    @property
-    def start(self) -> int: ...
-    @property
-    def path(self) -> str: ...
+    start: int
+    end: int
+    text: str
+    verdict: Verdict
+    risk: float | None
+    kind: str | None
+    path: str | None
+    evidence: tuple[ShownSource, ...]
 
 
-class ShownResult(Protocol):
-    """The parts of a :class:`~.core.scores.Result` that are shown."""
+class ShownResult(NamedTuple):
+    """A result as every output shows it; :meth:`.core.scores.Result.shown` makes it.
+
+    Attributes:
+        prior: the share of wrong answers that the risk is calibrated to; None where it is not the
+            default's, which is.
+        why: why there is no verdict, in a sentence; None where there is one.
+        sentences: what the verdict rests on, in order: sentences or claims.
+        words: the wrong words among them, where they are known.
+        worst: the riskiest sentence; None where none has a risk.
+    """
+
+    verdict: Verdict
+    risk: float | None
+    by: str | None
+    prior: float | None
+    reason: Unchecked | None
+    why: str | None
+    invisible: int | None
+    sentences: tuple[ShownPiece, ...]
+    words: tuple[ShownPiece, ...]
+    worst: ShownPiece | None
+
+    def worst_text(self, answer: str) -> str:
+        """The riskiest sentence; the whole answer where none was judged."""
+        return answer if self.worst is None else self.worst.text
 
     @property
-    def invisible(self) -> int | None: ...
-    @property
-    def risk(self) -> float | None: ...
-    @property
-    def by(self) -> str | None: ...
-    @property
-    def verdict(self) -> Verdict: ...
-    @property
-    def reason(self) -> Unchecked | None: ...
-    @property
-    def fields(self) -> Sequence[ShownField] | None: ...
-    @property
-    def scores(self) -> Mapping[str, ShownScore]: ...
-    @property
-    def deciding(self) -> ShownScore | None: ...
-    @property
-    def spans(self) -> Sequence[ShownUnit]: ...
-    @property
-    def worst(self) -> ShownUnit | None: ...
+    def evidence(self) -> tuple[ShownSource, ...]:
+        """The evidence of the riskiest sentence."""
+        return () if self.worst is None else self.worst.evidence
 
 
 class StyledPiece(NamedTuple):
@@ -183,30 +170,19 @@ class StyledPiece(NamedTuple):
 
 
 def pieces(
-    result: ShownResult,
-    question: str | None = None,
-    *,
-    width: int = WIDTH,
-    sources: Sequence[str | int | None] = (),
+    shown: ShownResult, question: str | None = None, *, width: int = WIDTH
 ) -> Iterator[StyledPiece]:
-    """Describe a result in lines of at most ``width`` columns, each with its end.
-
-    Args:
-        sources: the ids of the record's contexts, in order, where it has some.
-    """
-    yield from _headline(result, width)
+    """Describe a result in lines of at most ``width`` columns, each with its end."""
+    yield from _headline(shown, width)
     if question is not None:
         yield from _lines("faint", f"Question: {harmless(question)}", width)
-    if result.reason is not None:
-        yield from _unchecked(result, width)
-    worst = result.worst
-    wrong = [unit for unit in result.spans if unit.level == "span"]
-    paths = {f.start: f.path for f in result.fields or ()}
-    for unit in [u for u in result.spans if u.level != "span"] or wrong:
+    if shown.reason is not None:
+        yield from _lines("plain", shown.why or "", width)
+        if advice := WHY[shown.reason][1]:
+            yield from _lines("strong", advice, width)
+    for piece in shown.sentences or shown.words:
         yield StyledPiece("plain", "\n")
-        inside = [w for w in wrong if unit.start <= w.start and w.end <= unit.end and w != unit]
-        path = paths.get(unit.start)
-        yield from _sentence(result, unit, inside, unit == worst, width, path, sources)
+        yield from _sentence(shown, piece, width)
 
 
 def plain(told: Iterable[StyledPiece]) -> str:
@@ -232,117 +208,44 @@ def as_html(told: Iterable[StyledPiece]) -> str:
     return f'<pre style="white-space:pre-wrap;margin:0">{inside}</pre>'
 
 
-def verdict_of(unit: ShownUnit, verdict: Verdict) -> Verdict:
-    """Return the verdict on a unit of an answer with a ``verdict``: that of its label, else, as in
-    results of earlier versions, by its risk."""
-    labelled = verdict_of_label(unit.label)
-    if labelled is not None:
-        return labelled
-    if unit.risk is None or verdict == "unchecked":
-        return "unchecked"
-    if verdict in ("consistent", "inconsistent"):
-        return "inconsistent" if unit.risk >= EVEN else "consistent"
-    if unit.risk < EVEN:
-        return "supported"
-    return "unclear" if verdict == "unclear" else "unsupported"
-
-
-def why_unchecked(result: ShownResult) -> str | None:
-    """Why a result has no verdict, in a sentence; None where it has one."""
-    if result.reason is None:
-        return None
-    causes = [
-        f"{key}: {harmless(score.reason or 'no reason given')}"
-        for key, score in result.scores.items()
-        if score.status == "failed"
-    ]
-    sentence = WHY[result.reason][0]
-    return f"{sentence} {'; '.join(causes)}" if causes and result.reason == "failed" else sentence
-
-
-def place_of(evidence: ShownSource, sources: Sequence[str | int | None] = ()) -> str:
-    """Return the place of evidence, counted from 1: ``context 2, characters 120-180``, with the
-    id of the context where ``sources`` has it."""
-    kind = "reference" if evidence.kind == "reference" else f"{evidence.kind} {evidence.index + 1}"
-    if evidence.kind == "context" and evidence.index < len(sources):
-        name = sources[evidence.index]
-        kind += "" if name is None else f" ({cut(harmless(str(name)))})"
-    return f"{kind}, characters {evidence.start}-{evidence.end}"
-
-
-def source_of(
-    evidence: ShownSource, verdict: Verdict, sources: Sequence[str | int | None] = ()
-) -> str:
-    """Return the place of a piece of evidence for a unit with a ``verdict``. Where the sources
-    were not found to say so, the passage shown is the closest one and supports nothing."""
-    closest = verdict in ("unsupported", "unclear") and evidence.kind != "token"
-    place = place_of(evidence, sources)
-    return f"closest passage, {place}" if closest else place
-
-
-def _headline(result: ShownResult, width: int) -> Iterator[StyledPiece]:
-    meaning = _MEANINGS[result.verdict]
-    yield StyledPiece(STYLES[result.verdict], result.verdict.upper())
+def _headline(shown: ShownResult, width: int) -> Iterator[StyledPiece]:
+    meaning = _MEANINGS[shown.verdict]
+    yield StyledPiece(STYLES[shown.verdict], shown.verdict.upper())
     yield StyledPiece("plain", f": {meaning}\n")
-    if result.risk is not None:
-        yield from _lines("plain", _of_risk(result), width)
-    if n := result.invisible:
+    if shown.risk is not None:
+        yield from _lines("plain", _of_risk(shown), width)
+    if n := shown.invisible:
         count = "1 invisible character was" if n == 1 else f"{n} invisible characters were"
         yield from _lines("strong", f"{count} removed before judging.", width)
 
 
-def prior_of(result: ShownResult) -> float | None:
-    """The share of wrong answers that the result's risk is calibrated to; None where it is not the
-    default's, which is."""
-    score = result.deciding
-    if score is None or not isinstance(score.raw, dict) or "even_risk" not in score.raw:
-        return None
-    keys = [key for key, s in result.scores.items() if s is score]
-    parameters = dict(Identity.read(keys[0]).parameters) if keys else {}
-    return float(parameters.get("prior", EVEN_PRIOR))
+def _of_risk(shown: ShownResult) -> str:
+    assert shown.risk is not None
+    if shown.prior is not None:
+        return f"Risk {shown.risk:.2f}, {explain_risk(shown.risk, prior=shown.prior)}."
+    return f"Risk {shown.risk:.2f} by {harmless(shown.by or '')} (0 is the best, 1 the worst)."
 
 
-def _of_risk(result: ShownResult) -> str:
-    assert result.risk is not None
-    prior = prior_of(result)
-    if prior is not None:
-        return f"Risk {result.risk:.2f}, {explain_risk(result.risk, prior=prior)}."
-    return f"Risk {result.risk:.2f} by {harmless(result.by or '')} (0 is the best, 1 the worst)."
-
-
-def _unchecked(result: ShownResult, width: int) -> Iterator[StyledPiece]:
-    assert result.reason is not None
-    yield from _lines("plain", why_unchecked(result) or "", width)
-    if advice := WHY[result.reason][1]:
-        yield from _lines("strong", advice, width)
-
-
-def _sentence(
-    result: ShownResult,
-    unit: ShownUnit,
-    words: Sequence[ShownUnit],
-    worst: bool,
-    width: int,
-    path: str | None,
-    sources: Sequence[str | int | None],
-) -> Iterator[StyledPiece]:
-    verdict = verdict_of(unit, result.verdict)
+def _sentence(shown: ShownResult, piece: ShownPiece, width: int) -> Iterator[StyledPiece]:
+    verdict, worst = piece.verdict, piece == shown.worst
     wrong = verdict in FLAGGED
     doubted = wrong or verdict == "unclear"
     style: Style = STYLES[verdict] if doubted else "plain"
     mark = _INDENT if not (worst and doubted) else ">>> " if wrong else "  ? "
-    named = f"{harmless(path)}: " if path is not None else ""
-    yield from _lines(style, named + harmless(unit.text), width, mark)
-    risk = "" if unit.risk is None else f", risk {unit.risk:.2f}"
-    kind = f", {unit.kind}" if unit.kind is not None and doubted else ""
+    named = f"{harmless(piece.path)}: " if piece.path is not None else ""
+    yield from _lines(style, named + harmless(piece.text), width, mark)
+    risk = "" if piece.risk is None else f", risk {piece.risk:.2f}"
+    kind = f", {piece.kind}" if piece.kind is not None and doubted else ""
     yield from _lines("faint", verdict + kind + risk, width, _INDENT)
     if not doubted and not worst:
         return
-    if words:
-        listed = ", ".join(f'"{harmless(w.text)}"' for w in words)
+    inside = [w for w in shown.words if piece.start <= w.start and w.end <= piece.end]
+    if words := [w.text for w in inside if w != piece]:
+        listed = ", ".join(f'"{harmless(text)}"' for text in words)
         yield from _lines("strong", f"wrong words: {listed}", width, _INDENT)
-    for evidence in unit.evidence[:_SHOWN]:
-        yield from _lines("faint", f"{source_of(evidence, verdict, sources)}:", width, _INDENT)
+    for evidence in piece.evidence[:_SHOWN]:
+        place = f"closest passage, {evidence.place}" if evidence.closest else evidence.place
+        yield from _lines("faint", f"{place}:", width, _INDENT)
         yield from _lines("plain", f'"{harmless(evidence.text)}"', width, _INDENT * 2)
         if evidence.computed is not None:
             computed = f"computed: {harmless(evidence.computed)}"

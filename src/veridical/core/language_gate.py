@@ -59,10 +59,6 @@ class LanguageGate:
             return True
         return sentence.text.strip() in self.copied
 
-    def reads_some(self, sources: Sequence[Source]) -> bool:
-        """Return True if the model reads one of ``sources``."""
-        return bool(self.sources(sources))
-
     def sources(self, sources: Sequence[Source]) -> list[Source]:
         """Those of ``sources`` that the model reads, in order."""
         if self.open:

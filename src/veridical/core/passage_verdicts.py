@@ -34,6 +34,11 @@ if TYPE_CHECKING:
 #: How many sentences of a passage are read alone: with one, what rests on two loses.
 ALONE = 2
 
+#: How many sentences of several passages together are read alone beside those of the first.
+TOGETHER = 4
+#: P(entailment) by one of several passages from which the others are not read.
+ENOUGH = 0.9
+
 #: The verdict on what turns a sentence round.
 _OPPOSITE = (0.05, 0.05, 0.9)
 #: Most that a passage entails of what names an address or number that it lacks.
@@ -51,7 +56,10 @@ def needs_no_model(entailment: float, contradiction: float) -> bool:
 
 
 async def passage_verdicts(
-    evidence: Evidence, pairs: Sequence[tuple[str, str]], nli: str | None = None
+    evidence: Evidence,
+    pairs: Sequence[tuple[str, str]],
+    nli: str | None = None,
+    alternatives: Sequence[Sequence[int]] = (),
 ) -> Verdicts:
     """Verdicts on (passage, statement) pairs, in order.
 
@@ -69,36 +77,135 @@ async def passage_verdicts(
 
     Args:
         nli: the NLI model; the run's own if None.
+        alternatives: places of pairs with one statement, of which the passage that entails it best
+            counts, and the first, the one most about it, for contradiction. Those that cannot be
+            the best are left unread: the others, once the best entails by :data:`ENOUGH`; those
+            without one of the :data:`TOGETHER` sentences nearest the statement; and those whose
+            sentences, read alone, leave them below the best whatever the whole says.
+
+    Returns:
+        A row of NaN for a pair that is left unread.
 
     Raises:
         NotApplicable: the model does not read the script most of the texts are in.
         ModelError: the model failed on one of the pairs.
     """
-    named = {pair: (pair[0], _named(*pair)) for pair in dict.fromkeys(pairs)}
-    settled = {pair: known for pair, put in named.items() if (known := _settled(evidence, *put))}
-    open_pairs = [pair for pair in pairs if pair not in settled]
-    read = [] if evidence.nli_by_llm(nli) else open_pairs
-    alone = {pair: _alone(evidence, *pair) for pair in read}
-    asked = list(dict.fromkeys([*(named[pair] for pair in open_pairs), *chain(*alone.values())]))
-    verdicts = await evidence.nli(asked, nli)
-    said = dict(zip(asked, verdicts.probabilities, strict=True))
-    rows = [settled[pair] if pair in settled else said[named[pair]] for pair in pairs]
-    table = np.array(rows, np.float64).reshape(-1, len(LABELS))
-    for row, pair in zip(table, pairs, strict=True):
-        if pair in settled:
-            continue
+    reading = _Reading(evidence, pairs, nli)
+    if alternatives and not evidence.nli_by_llm(nli):
+        optional = {place for places in alternatives for place in places[1:]}
+        optional -= {places[0] for places in alternatives}
+        await reading.read([pair for i, pair in enumerate(pairs) if i not in optional])
+        await reading.best_of([[pairs[i] for i in places] for places in alternatives])
+    else:
+        await reading.read(pairs)
+    rows = [reading.row(pair) for pair in pairs]
+    return Verdicts(np.array(rows, np.float64).reshape(-1, len(LABELS)), reading.contradicts)
+
+
+class _Reading:
+    """What is known of pairs as passages are read, each pair at most once."""
+
+    def __init__(
+        self, evidence: Evidence, pairs: Sequence[tuple[str, str]], nli: str | None
+    ) -> None:
+        self.contradicts = True
+        self._evidence, self._nli = evidence, nli
+        self._named = {pair: (pair[0], _named(*pair)) for pair in dict.fromkeys(pairs)}
+        found = ((pair, _settled(evidence, *put)) for pair, put in self._named.items())
+        self._settled = {pair: known for pair, known in found if known is not None}
+        self._alone: dict[tuple[str, str], list[tuple[str, str]]] = {}
+        self._said: dict[tuple[str, str], Floats] = {}
+
+    async def read(self, pairs: Sequence[tuple[str, str]]) -> None:
+        """Read passages as a whole and by their sentences most about the statement."""
+        open_pairs = [p for p in dict.fromkeys(pairs) if p not in self._settled]
+        if not self._evidence.nli_by_llm(self._nli):
+            self._alone |= {p: _alone(self._evidence, *p) for p in open_pairs}
+        wholes = [self._named[p] for p in open_pairs]
+        await self._ask([*wholes, *chain(*(self._alone.get(p, ()) for p in open_pairs))])
+
+    async def best_of(self, alternatives: Sequence[Sequence[tuple[str, str]]]) -> None:
+        """Read of each list, whose first passage was read, what can be the best."""
+        lists = [places for places in alternatives if self._best(places) < ENOUGH]
+        waiting = [self._near(places) for places in lists]
+        alone = [one for p in chain(*waiting) for one in self._alone[p]]
+        if alone:
+            await self._ask(alone)
+        while True:
+            wanted = []
+            for places, left in zip(lists, waiting, strict=True):
+                best = self._best(places)
+                left[:] = [p for p in left if not self._is_read(p) and self._most(p) > best]
+                if left and best < ENOUGH:
+                    wanted.append(max(left, key=self._most))
+            if not wanted:
+                return
+            await self._ask([self._named[p] for p in wanted])
+
+    def row(self, pair: tuple[str, str]) -> Sequence[float] | Floats:
+        """The (3,) probabilities of a pair; NaN where it was not read."""
+        if pair in self._settled:
+            return self._settled[pair]
+        if not self._is_read(pair):
+            return [np.nan] * len(LABELS)
         passage, statement = pair
+        row: Floats = self._said[self._named[pair]].copy()
         if row[_CONTRADICTION] > 0 and not same_matter(statement, passage):
             row[_NEUTRAL] += row[_CONTRADICTION]
             row[_CONTRADICTION] = 0.0
-        if of_pair := alone.get(pair):
-            e = (row[_ENTAILMENT] + max(said[one][_ENTAILMENT] for one in of_pair)) / 2
+        if self._alone.get(pair):
+            e = (row[_ENTAILMENT] + self._by_sentences(pair)) / 2
             c = min(row[_CONTRADICTION], 1 - e)
             row[:] = e, max(0.0, round(1 - e - c, 9)), c
         if row[_ENTAILMENT] > MISSING and not identifiers(statement) <= identifiers(passage):
             row[_NEUTRAL] += row[_ENTAILMENT] - MISSING
             row[_ENTAILMENT] = MISSING
-    return Verdicts(table, verdicts.contradicts)
+        return row
+
+    async def _ask(self, pairs: Sequence[tuple[str, str]]) -> None:
+        asked = [pair for pair in dict.fromkeys(pairs) if pair not in self._said]
+        verdicts = await self._evidence.nli(asked, self._nli)
+        self.contradicts = verdicts.contradicts
+        self._said.update(zip(asked, verdicts.probabilities, strict=True))
+
+    def _near(self, places: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
+        """The pairs after the first that hold one of the sentences nearest the statement of all,
+        with these sentences to be read alone; all pairs where no sentence shares a word with it."""
+        evidence, statement = self._evidence, places[0][1]
+        of_each = {p: self._sentences(p) for p in places if p not in self._settled}
+        texts = tuple(dict.fromkeys(chain(*of_each.values())))
+        near = set(texts)
+        if len(texts) > TOGETHER:
+            nearest = candidates(texts).nearest(evidence.words(statement), TOGETHER)
+            near = {texts[i] for i in nearest}
+        kept = []
+        for pair in places[1:]:
+            if not self._is_read(pair):
+                held = [text for text in of_each[pair] if text in near]
+                self._alone[pair] = [(s, _named(*pair, s)) for s in held if s != pair[0]]
+                if held or not near:
+                    kept.append(pair)
+        return kept
+
+    def _sentences(self, pair: tuple[str, str]) -> list[str]:
+        """The passage's sentences most about the statement, or the one that it is."""
+        if len(split_sentences(pair[0])) < 2:
+            return [pair[0]]
+        return _most_about(self._evidence, *pair)
+
+    def _is_read(self, pair: tuple[str, str]) -> bool:
+        return pair in self._settled or self._named[pair] in self._said
+
+    def _best(self, places: Sequence[tuple[str, str]]) -> float:
+        """The largest P(entailment) by what was read."""
+        return max(self.row(p)[_ENTAILMENT] for p in places if self._is_read(p))
+
+    def _by_sentences(self, pair: tuple[str, str]) -> float:
+        return max(float(self._said[one][_ENTAILMENT]) for one in self._alone[pair])
+
+    def _most(self, pair: tuple[str, str]) -> float:
+        """The most that P(entailment) can be, by what its sentences say."""
+        return (1 + self._by_sentences(pair)) / 2 if self._alone[pair] else 1.0
 
 
 def best_and_about(judged: Floats, about: int) -> tuple[Floats, int]:

@@ -31,8 +31,43 @@ def last_question(prompt: str | Sequence[dict[str, Any]] | None) -> str:
     """What a prompt asks last: its text or, of messages, the last text of the user's."""
     if prompt is None or isinstance(prompt, str):
         return prompt or ""
-    of_user = (message_text(m.get("content")) for m in reversed(prompt) if m.get("role") == "user")
+    contents = (m.get("content") for m in reversed(prompt) if m.get("role") == "user")
+    of_user = (message_text(_asked(content)) for content in contents)
     return next((text for text in of_user if text.strip()), "")
+
+
+def qualified(part: Any) -> tuple[str, str] | None:
+    """Return the qualifier and the text of a part for contextual grounding, of LiteLLM
+    (``{"type": "query", "text": ...}``) or Bedrock (``{"guardContent": {"text": {"text": ...,
+    "qualifiers": ["query"]}}}``); None for any other part."""
+    if not isinstance(part, dict):
+        return None
+    guarded = part.get("guardContent")
+    inner = guarded.get("text") if isinstance(guarded, dict) else None
+    holder = inner if isinstance(inner, dict) else part
+    names = holder.get("qualifiers") if holder is inner else [part.get("type")]
+    text = holder.get("text")
+    if not isinstance(text, str) or not isinstance(names, list):
+        return None
+    found = next((name for name in ("grounding_source", "query") if name in names), None)
+    if found is None and holder is inner:
+        found = "guard_content"
+    return None if found is None else (found, text)
+
+
+def _asked(content: Any) -> Any:
+    """Return a content without grounding sources; of one with queries, these alone."""
+    if not isinstance(content, list):
+        return content
+    said = [(qualified(part), part) for part in content]
+    queries = [found[1] for found, _ in said if found is not None and found[0] == "query"]
+    if queries:
+        return "\n".join(queries)
+    return [
+        part if found is None else found[1]
+        for found, part in said
+        if found is None or found[0] != "grounding_source"
+    ]
 
 
 def question_text(prompt: str | Sequence[dict[str, Any]] | None) -> str:

@@ -22,6 +22,7 @@ def resolve(
     spans: str | None = None,
     answer: str | None = None,
     clusters: bool = False,
+    paper_forms: bool = False,
 ) -> list[BoundScorer]:
     """The scorers a run will use: named ones, else a preset; ``against``, ``proxy``, ``prior`` and
     ``spans`` (the detector) applied where taken.
@@ -29,7 +30,8 @@ def resolve(
     ``llm`` tells whether the run has an LLM, so that a preset may hold scorers that call one; the
     preset's ensemble then asks its judge. ``claims``, ``spans`` and ``clusters`` add the scorer
     that they need unless it is among them, with whatever parameters. ``answer`` is the part of
-    each answer that scorers which can compare a part are set to.
+    each answer that scorers which can compare a part are set to. ``paper_forms`` sets the
+    arguments of :data:`~veridical.core.paper_forms.PAPER_FORMS` that are left open.
 
     Raises:
         UsageError: a scorer is unknown, parameters do not go together, or none of them takes the
@@ -58,6 +60,8 @@ def resolve(
         bound = _with(bound, "judge", True)
     if not bound:
         raise UsageError("no scorers were asked for")
+    if paper_forms:
+        bound = _published(bound)
     if against is not None:
         bound = _with(bound, "against", against)
     if answer is not None:
@@ -91,6 +95,20 @@ def _with(scorers: list[BoundScorer], parameter: str, value: Any) -> list[BoundS
     bound = [
         REGISTRY.bind(b.scorer.name, {parameter: value, **b.arguments})
         if (value in b.scorer.comparisons if parameter == "against" else parameter in b.values)
+        else b
+        for b in scorers
+    ]
+    refuse_duplicates(b.key for b in bound)
+    return bound
+
+
+def _published(scorers: list[BoundScorer]) -> list[BoundScorer]:
+    """Return the scorers in the form of their papers, but for arguments that are given."""
+    from veridical.core.paper_forms import PAPER_FORMS
+
+    bound = [
+        REGISTRY.bind(b.scorer.name, {**form.arguments, **b.arguments})
+        if (form := PAPER_FORMS.get(b.scorer.name)) is not None
         else b
         for b in scorers
     ]

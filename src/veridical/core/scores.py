@@ -3,37 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, Literal, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic_core import to_json
 
 from veridical.core.records import Source
 from veridical.core.verdict_cuts import WORST_FIRST, Unchecked, Verdict, verdict_of_label
-from veridical.text.spans import Span
+from veridical.text.spans import FindingKind, Span
+
+if TYPE_CHECKING:
+    from veridical.core.explain import ShownResult
 
 Risk = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 Level = Literal["response", "sentence", "claim", "span", "token"]
 Status = Literal["scored", "not_applicable", "failed"]
 Decision = Literal["accept", "review", "reject"]
-#: What is wrong with a flagged unit.
-FindingKind = Literal[
-    "figure",
-    "date",
-    "unit",
-    "name",
-    "negation",
-    "relation",
-    "order",
-    "addition",
-    "computed",
-    "other",
-]
-
 #: Of the shape of a result line: it rises when a field goes, or changes its type or meaning. New
 #: fields do not raise it: readers pass over what they do not know.
 RESULT_VERSION = 2
 
+#: A risk from here on speaks against a sentence of which no label says more.
+_EVEN = 0.5
 #: Sources that a sentence's evidence shows where many take part.
 SHOWN = 3
 
@@ -139,6 +130,20 @@ class Unit(BaseModel):
             "evidence": tuple(evidence),
         }
         return _validated(cls, fields)
+
+    def verdict(self, answer: Verdict) -> Verdict:
+        """Return the verdict on this piece of an answer with a verdict: that of its label, else, as
+        in results of earlier versions, by its risk."""
+        labelled = verdict_of_label(self.label)
+        if labelled is not None:
+            return labelled
+        if self.risk is None or answer == "unchecked":
+            return "unchecked"
+        if answer in ("consistent", "inconsistent"):
+            return "inconsistent" if self.risk >= _EVEN else "consistent"
+        if self.risk < _EVEN:
+            return "supported"
+        return "unclear" if answer == "unclear" else "unsupported"
 
 
 class Score(BaseModel):
@@ -326,10 +331,89 @@ class Result(BaseModel):
     def worst(self) -> Unit | None:
         """The riskiest sentence or claim of :attr:`spans`, where there are any of those that the
         verdict is of; None where none has a risk."""
-        known = [unit for unit in self.spans if unit.risk is not None]
-        spans = [unit for unit in known if unit.level != "span"] or known
-        deciding = [unit for unit in spans if verdict_of_label(unit.label) == self.verdict]
-        return max(deciding or spans, key=lambda unit: unit.risk or 0.0, default=None)
+        return self._worst(self.spans)
+
+    def _worst(self, spans: Sequence[Unit]) -> Unit | None:
+        known = [unit for unit in spans if unit.risk is not None]
+        sentences = [unit for unit in known if unit.level != "span"] or known
+        deciding = [unit for unit in sentences if verdict_of_label(unit.label) == self.verdict]
+        return max(deciding or sentences, key=lambda unit: unit.risk or 0.0, default=None)
+
+    @property
+    def why_unchecked(self) -> str | None:
+        """Why there is no verdict, in a sentence; None where there is one."""
+        from veridical.core.explain import WHY
+        from veridical.text.wrap import harmless
+
+        if self.reason is None:
+            return None
+        causes = [
+            f"{key}: {harmless(score.reason or 'no reason given')}"
+            for key, score in self.scores.items()
+            if score.status == "failed" and self.reason == "failed"
+        ]
+        return " ".join(filter(None, (WHY[self.reason][0], "; ".join(causes))))
+
+    def shown(self, sources: Sequence[str | int | None] = ()) -> ShownResult:
+        """The result as outputs show it.
+
+        Args:
+            sources: the ids of the record's contexts, in order, where it has some.
+        """
+        from veridical.core.explain import ShownPiece, ShownResult, ShownSource
+
+        paths = {field.start: field.path for field in self.fields or ()}
+
+        def source(e: EvidenceItem, closest: bool) -> ShownSource:
+            known = e.kind == "context" and e.index < len(sources)
+            name = sources[e.index] if known else None
+            closest = closest and e.kind != "token"
+            return ShownSource(e.kind, e.index, e.start, e.end, e.text, e.computed, closest, name)
+
+        def piece(unit: Unit) -> ShownPiece:
+            verdict = unit.verdict(self.verdict)
+            closest = verdict in ("unsupported", "unclear")
+            return ShownPiece(
+                unit.start,
+                unit.end,
+                unit.text,
+                verdict,
+                unit.risk,
+                unit.kind,
+                paths.get(unit.start),
+                tuple(source(e, closest) for e in unit.evidence),
+            )
+
+        spans = self.spans
+        worst = self._worst(spans)
+        return ShownResult(
+            self.verdict,
+            self.risk,
+            self.by,
+            self._prior(),
+            self.reason,
+            self.why_unchecked,
+            self.invisible,
+            tuple(piece(unit) for unit in spans if unit.level != "span"),
+            tuple(piece(unit) for unit in spans if unit.level == "span"),
+            None if worst is None else piece(worst),
+        )
+
+    def _prior(self) -> float | None:
+        """The share of wrong answers that the risk is calibrated to; None where it is not the
+        default's, which is."""
+        from veridical.core.bands import EVEN
+        from veridical.core.identity import Identity
+
+        for key, score in self.scores.items():
+            if score is self.deciding and isinstance(score.raw, dict) and "even_risk" in score.raw:
+                named = dict(Identity.read(key).parameters).get("prior", EVEN)
+                try:
+                    prior = float(named)
+                except ValueError:  # a line that something else has written
+                    return None
+                return prior if 0 < prior < 1 else None
+        return None
 
     def explain(self) -> str:
         """What was found out, for people to read: verdict and risk, the answer's sentences with
@@ -337,7 +421,7 @@ class Result(BaseModel):
         80 columns; an unchecked answer comes with the reason and what to do."""
         from veridical.core.explain import pieces, plain
 
-        return plain(pieces(self))
+        return plain(pieces(self.shown()))
 
     def __repr__(self) -> str:
         risk = "None" if self.risk is None else f"{self.risk:.2f}"
@@ -346,7 +430,7 @@ class Result(BaseModel):
     def _repr_html_(self) -> str:
         from veridical.core.explain import as_html, pieces
 
-        return as_html(pieces(self))
+        return as_html(pieces(self.shown()))
 
     @staticmethod
     def line(

@@ -142,8 +142,9 @@ class Policy:
 
     @property
     def reads_units(self) -> bool:
-        """Whether a rule looks at units: a :class:`~veridical.core.scores.Headline` has none."""
-        return any(rule.unit is not None for rule in self.rules)
+        """Return True if a rule looks at units or raw values: a
+        :class:`~veridical.core.scores.Headline` has none."""
+        return any(rule.unit is not None or rule.rule is not None for rule in self.rules)
 
     @cached_property
     def _causes(self) -> tuple[str, ...]:
@@ -289,15 +290,18 @@ def _holds(rule: Rule, result: Result | Headline) -> bool:
         return _over(risk, rule.over)
     scores = result.scores
     looked_at = scores.values() if rule.scorer is None else [scores[rule.scorer]]
+    if rule.rule is not None:
+        raws = (_whole(s).raw for s in looked_at)
+        return any(isinstance(raw, dict) and raw.get("rule") is rule.rule for raw in raws)
     if rule.status is not None:
         return any(s.status == rule.status for s in looked_at)
-    return any(_unit_holds(rule, unit) for s in looked_at for unit in _units(s))
+    return any(_unit_holds(rule, unit) for s in looked_at for unit in _whole(s).units)
 
 
-def _units(score: Score | ScoreHeadline) -> Sequence[Unit]:
+def _whole(score: Score | ScoreHeadline) -> Score:
     if not isinstance(score, Score):
-        raise TypeError("a rule on units needs a whole result")
-    return score.units
+        raise TypeError("a rule on units or raw values needs a whole result")
+    return score
 
 
 def _unit_holds(rule: Rule, unit: Unit) -> bool:
@@ -320,6 +324,8 @@ def _describe(i: int, rule: Rule) -> str:
         text = f"the verdict is {rule.verdict}"
     elif rule.over is not None:
         text = f"{whose or 'risk'} over {rule.over:g}"
+    elif rule.rule is not None:
+        text = f"{whose}'s rule {'holds' if rule.rule else 'does not hold'}"
     elif rule.status is not None:
         text = f"{whose or 'a score'} {rule.status.replace('_', ' ')}"
     else:

@@ -83,6 +83,8 @@ class Rule(_Part):
         over: the risk is larger.
         unit: it holds for any unit.
         status: of the score.
+        rule: whether CheckEmbed's rule of thumb for a good answer (mean cosine > 0.9, standard
+            deviation < 0.05, section 4.2) holds, by the score of ``checkembed``.
         verdict: of the record.
     """
 
@@ -91,12 +93,16 @@ class Rule(_Part):
     over: Share | None = None
     unit: UnitRule | None = None
     status: Literal["failed", "not_applicable"] | None = None
+    rule: bool | None = None
     verdict: Verdict | None = None
 
     @model_validator(mode="after")
     def _one_condition(self) -> Rule:
-        if sum(x is not None for x in (self.over, self.unit, self.status, self.verdict)) != 1:
-            raise ValueError("needs exactly one of over, unit, status and verdict")
+        given = (self.over, self.unit, self.status, self.rule, self.verdict)
+        if sum(x is not None for x in given) != 1:
+            raise ValueError("needs exactly one of over, unit, status, rule and verdict")
+        if self.rule is not None and (self.scorer or "").partition("(")[0] != "checkembed":
+            raise ValueError('rule is CheckEmbed\'s: name scorer = "checkembed"')
         if self.verdict is not None and self.scorer is not None:
             raise ValueError("verdict is of the record: leave out scorer")
         return self

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from veridical.core.kinds import KINDS, Kind, kind_of
 from veridical.core.options import made_of
 from veridical.engine.batching import Gate, Work
-from veridical.engine.judges import warn_of_small_judges
+from veridical.engine.judges import warn_of_idle_budget, warn_of_small_judges
 from veridical.engine.options import DEFAULT_STORE, EngineOptions
 from veridical.engine.progress import Meter, Progress
 from veridical.engine.run import Input, Lines, RecordList, Run, Sink, Task
@@ -351,6 +351,8 @@ class Engine:
             deadline: time of the monotonic clock at which scores that are not done have failed.
         """
         warn_of_small_judges(self, task)
+        if self._chosen_llm.budget is not None:  # else no LLM need be opened to tell
+            warn_of_idle_budget(self, task)
         progress.ledger = None if account is None else account.ledger
         progress.meter = self._meter(llms)
         run = Run(self, task, sink, progress, services, account, llms, deadline)

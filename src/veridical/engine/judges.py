@@ -25,6 +25,15 @@ def warn_of_small_judges(engine: Models, task: Task) -> None:
             warn_if_small(engine.llms.endpoint(spec))
 
 
+def warn_of_idle_budget(engine: Models, task: Task) -> None:
+    """Warn of the budget of a run in which no scorer asks an LLM."""
+    if engine.llms.default is None and not any("llm" in s.costs for s in task.asked()):
+        tell_once(
+            f"{option_named('budget')} limits nothing: no LLM is named "
+            f"({option_named('llm', 'NAME')}), so nothing is spent"
+        )
+
+
 def warn_if_small(endpoint: Endpoint) -> None:
     """Warn, once, if the model of ``endpoint`` runs here and is too small to judge."""
     from veridical.weights.download import named_by

@@ -5,7 +5,6 @@ from __future__ import annotations
 import heapq
 import json
 import operator
-import textwrap
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING, Any, SupportsIndex, TypeVar, overload
@@ -14,19 +13,14 @@ from veridical.core.records import Record
 from veridical.core.scores import Headline, Result
 from veridical.engine.causes import Cause, of_rows
 from veridical.engine.failures import Failure, Failures
-from veridical.engine.outcome import outcome
 from veridical.engine.summary import Summary
-from veridical.errors import RowError, UsageError, VeridicalError
+from veridical.errors import RowError, UsageError
 from veridical.files.decisions import decided, decisions_log, with_decision
 from veridical.files.rowlog import Distrusted, RowIndex, Rows
 from veridical.files.rundir import RunFiles, Stored, stored_line
-from veridical.text.display import display, reason, visible
+from veridical.text.display import visible
 
 if TYPE_CHECKING:
-    import pandas
-    import polars
-    import pyarrow
-
     from veridical.core.registry import BoundScorer
     from veridical.files.temporary import TemporaryFolder
     from veridical.io.source import InputSource
@@ -36,7 +30,6 @@ if TYPE_CHECKING:
 LEDGER = "ledger.json"
 #: A scorer that covers less of its applicable records than this is not to be trusted.
 MIN_COVERAGE = 0.98
-_SHOWN_FAILURES = 3
 _T = TypeVar("_T")
 
 
@@ -154,20 +147,6 @@ class RunResults:
                     example = f"row {headline.row}: {key}: {cause}"
                     causes.add("score", key, cause, headline.row, example)
         return causes.ranked()
-
-    def __repr__(self) -> str:
-        try:
-            return self._told()
-        except (OSError, VeridicalError) as e:
-            return f"<{type(self).__name__} in {display(self.path)}: {reason(e)}>"
-
-    def _told(self) -> str:
-        lines = textwrap.wrap(outcome(self.summary()), 80, subsequent_indent="  ")
-        if self.summary().row_errors or any(s.n_failed for s in self.summary().scorers.values()):
-            lines += [f"  {failure}" for failure in self.failures()[:_SHOWN_FAILURES]]
-        if not self.temporary:
-            lines.append(f"  in {display(self.path)}")
-        return "\n".join(lines)
 
     def lines(self) -> Iterator[bytes]:
         """The results as JSON lines (contract section 2), in input order, without newlines."""
@@ -300,48 +279,6 @@ class RunResults:
                 pass
         assert self._summary is not None
         return self._summary
-
-    def to_arrow(self, *, wide: bool = False) -> pyarrow.Table:
-        """Every row of the input, in order and with its own columns, and ``verdict``, ``risk``,
-        ``worst_sentence``, its first piece of ``evidence`` and ``error``.
-
-        A row that is no valid record is ``unchecked``, with the reason in ``error``, as is an
-        answer that could not be checked. Rows that the run has not read (``limit``) have no
-        verdict. With a policy there is a column ``decision`` too. Where the input has a column of
-        such a name, the added one is called ``veridical_...``. Columns of a list or file that
-        hold several types are JSON text.
-
-        Args:
-            wide: add ``by``, ``decision``, and of each scorer its risk (the scorer's key),
-                ``.raw``, ``.status`` and ``.reason``.
-
-        Raises:
-            UsageError: the input has changed, or has columns of both names.
-        """
-        from veridical.engine.frames import to_arrow
-
-        return to_arrow(self, wide)
-
-    def to_pandas(self, *, wide: bool = False) -> pandas.DataFrame:
-        """:meth:`to_arrow` as a pandas frame. One that was checked keeps its index, its columns
-        and their types; a frame of another kind, a list or a file is numbered from 0.
-
-        Raises:
-            UsageError: as :meth:`to_arrow`; or pandas is not installed.
-        """
-        from veridical.engine.frames import to_pandas
-
-        return to_pandas(self, wide)
-
-    def to_polars(self, *, wide: bool = False) -> polars.DataFrame:
-        """:meth:`to_arrow` as a polars frame. One that was checked keeps its columns.
-
-        Raises:
-            UsageError: as :meth:`to_arrow`; or polars is not installed.
-        """
-        from veridical.engine.frames import to_polars
-
-        return to_polars(self, wide)
 
     @property
     def given(self) -> InputSource:

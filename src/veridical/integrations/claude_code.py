@@ -11,12 +11,9 @@ import stat
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from veridical.core.explain import verdict_of, why_unchecked
 from veridical.core.prompt_text import message_text
-from veridical.core.scores import EvidenceItem, Result
-from veridical.core.verdict_cuts import Verdict
 from veridical.errors import UsageError
 from veridical.integrations.judgement import short
 from veridical.io.conversations import Message, contexts_of, from_anthropic, said
@@ -24,6 +21,11 @@ from veridical.io.lines import from_json, read_lines
 from veridical.io.problems import RowProblem
 from veridical.one import check_one
 from veridical.text.display import display, reason
+
+if TYPE_CHECKING:
+    from veridical.core.explain import ShownSource
+    from veridical.core.scores import Result
+    from veridical.core.verdict_cuts import Verdict
 
 #: Characters of tool results that are read, the latest first.
 MOST = 2_000_000
@@ -50,24 +52,21 @@ class AgentTurn:
 
     def told(self, result: Result, bad: Iterable[Verdict]) -> str:
         """What the agent is told of an answer that is not good enough."""
-        units = [unit for unit in result.spans if unit.level != "span"]
-        wrong = [(verdict_of(unit, result.verdict), unit) for unit in units]
-        wrong = [(verdict, unit) for verdict, unit in wrong if verdict in bad]
+        shown = result.shown()
+        wrong = [piece for piece in shown.sentences if piece.verdict in bad]
         if not wrong:
-            return (
-                f"veridical: the answer is {result.verdict}. {why_unchecked(result) or ''}".strip()
-            )
-        wrong.sort(key=lambda pair: -(pair[1].risk or 0.0))
+            return f"veridical: the answer is {result.verdict}. {shown.why or ''}".strip()
+        wrong.sort(key=lambda piece: -(piece.risk or 0.0))
         lines = ["veridical checked your answer against the results of your tools:"]
-        for verdict, unit in wrong[:_SHOWN]:
-            lines.append(f'- {verdict}: "{short(unit.text)}"')
-            lines += [f"  {self._place(item)}" for item in unit.evidence[:1]]
+        for piece in wrong[:_SHOWN]:
+            lines.append(f'- {piece.verdict}: "{short(piece.text)}"')
+            lines += [f"  {self._place(item)}" for item in piece.evidence[:1]]
         if len(wrong) > _SHOWN:
             lines.append(f"- and {len(wrong) - _SHOWN} more")
         lines.append("Correct these statements, or say what else they rest on.")
         return "\n".join(lines)
 
-    def _place(self, item: EvidenceItem) -> str:
+    def _place(self, item: ShownSource) -> str:
         name = "source"
         if item.kind == "context" and item.index < len(self.contexts):
             name = short(str(self.contexts[item.index].get("id", name)))

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from veridical.core.explain import place_of, why_unchecked
 from veridical.io.names import ALIASES, CONTEXT_TEXT
 from veridical.text.display import cut
 from veridical.text.wrap import harmless
 
 if TYPE_CHECKING:
-    from veridical.core.scores import Result, Unit
+    from veridical.core.scores import Result
     from veridical.core.verdict_cuts import Verdict
 
 #: The verdicts that are good news. What was not checked is none.
@@ -54,21 +53,17 @@ def judgement(result: Result) -> Judgement:
     return Judgement(result.risk, result.verdict, _reason(result))
 
 
-def sentence_and_evidence(unit: Unit) -> str:
-    """A sentence and what speaks for or against it, in one line."""
-    text = f'"{short(unit.text)}"'
-    for evidence in unit.evidence[:1]:
-        if evidence.kind != "token":
-            text += f'; {place_of(evidence)}: "{short(evidence.text)}"'
-    return text
-
-
 def _reason(result: Result) -> str:
-    unchecked = why_unchecked(result)
-    if unchecked is not None:
-        return f"unchecked: {unchecked}"
-    worst = result.worst
-    return result.verdict if worst is None else f"{result.verdict}: {sentence_and_evidence(worst)}"
+    shown = result.shown()
+    if shown.why is not None:
+        return f"unchecked: {shown.why}"
+    if shown.worst is None:
+        return result.verdict
+    text = f'{result.verdict}: "{short(shown.worst.text)}"'
+    for item in shown.evidence[:1]:
+        if item.kind != "token":
+            text += f'; {item.place}: "{short(item.text)}"'
+    return text
 
 
 def short(text: str) -> str:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import Field
 
-from veridical.core.explain import WHY, verdict_of, why_unchecked
+from veridical.core.explain import WHY
 from veridical.errors import UsageError, VeridicalError
 from veridical.one import acheck_one
 from veridical.text.display import cut
@@ -23,7 +23,8 @@ from veridical.version import __version__
 if TYPE_CHECKING:
     from mcp.server import MCPServer
 
-    from veridical.core.scores import EvidenceItem, Result
+    from veridical.core.explain import ShownSource
+    from veridical.core.scores import Result
     from veridical.engine.engine import Engine
     from veridical.retrieval.search import Retriever
 
@@ -123,26 +124,26 @@ def told(result: Result, *, only_bad: bool = True) -> str:
         only_bad: leave out the sentences that are supported.
     """
     head: dict[str, Any] = {"verdict": result.verdict, "risk": result.risk}
+    shown = result.shown()
     if result.reason is not None:
-        head["reason"] = cut(why_unchecked(result) or "", _TEXT)
+        head["reason"] = cut(shown.why or "", _TEXT)
         head["advice"] = WHY[result.reason][1]
     sentences = [
         {
-            "text": cut(unit.text, _TEXT),
-            "verdict": verdict_of(unit, result.verdict),
-            "risk": unit.risk,
-            **({} if unit.kind is None else {"kind": unit.kind}),
-            "evidence": [_evidence(item) for item in unit.evidence[:3]],
+            "text": cut(piece.text, _TEXT),
+            "verdict": piece.verdict,
+            "risk": piece.risk,
+            **({} if piece.kind is None else {"kind": piece.kind}),
+            "evidence": [_evidence(item) for item in piece.evidence[:3]],
         }
-        for unit in sorted(result.spans, key=lambda unit: -(unit.risk or 0.0))
-        if unit.level != "span"
+        for piece in sorted(shown.sentences, key=lambda piece: -(piece.risk or 0.0))
     ]
-    shown = [s for s in sentences if not only_bad or s["verdict"] != "supported"]
+    told = [s for s in sentences if not only_bad or s["verdict"] != "supported"]
     head["statements"] = len(sentences)
-    return bounded(head, "sentences", shown)
+    return bounded(head, "sentences", told)
 
 
-def _evidence(item: EvidenceItem) -> dict[str, Any]:
+def _evidence(item: ShownSource) -> dict[str, Any]:
     found = {"source": item.index, "start": item.start, "text": cut(item.text, _TEXT)}
     return found if item.computed is None else {**found, "computed": cut(item.computed, _TEXT)}
 

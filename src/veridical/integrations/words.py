@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from veridical.core.explain import place_of, why_unchecked
 from veridical.text.wrap import harmless
 
 if TYPE_CHECKING:
@@ -25,17 +24,15 @@ def told(result: Result, response: str, question: str | None = None) -> Iterator
     """Lines: the headline, why there is no verdict, the question, the worst sentence (the answer,
     where none was judged), and its evidence with the place of each."""
     yield headline(result)
-    why = why_unchecked(result)
-    if why is not None:
-        yield why
+    shown = result.shown()
+    if shown.why is not None:
+        yield shown.why
     if question:
         yield f"question: {shortened(question)}"
-    worst = result.worst
-    yield f"sentence: {shortened(response if worst is None else worst.text)}"
-    evidence = () if worst is None else worst.evidence[:_EVIDENCE]
-    for item in evidence:
-        yield f'{place_of(item)}: "{shortened(item.text)}"'
-    if not evidence and result.reason is None:
+    yield f"sentence: {shortened(shown.worst_text(response))}"
+    for item in shown.evidence[:_EVIDENCE]:
+        yield f'{item.place}: "{shortened(item.text)}"'
+    if not shown.evidence and result.reason is None:
         yield "evidence: none"
 
 

@@ -96,8 +96,17 @@ def fields_of(
     used.update((*_OWN, *_SOURCES, *_REQUESTS, *_REPLIES))
     meta = {k: v for k, v in row.items() if k not in used}
     own = row.get("meta")
-    fields["meta"] = {**meta, **own} if isinstance(own, dict) else meta
+    meta = {**meta, **own} if isinstance(own, dict) else meta
+    fields["meta"] = {**meta, **_tools(messages, row, request)}
     return fields
+
+
+def _tools(messages: Sequence[Message], row: Mapping[str, Any], request: Mapping[str, Any]) -> Row:
+    """Return the definitions of tools, and the calls of the answer itself."""
+    tools = decoded(row.get("tools") or request.get("tools"))
+    answer = next(m for m in reversed(messages) if m.get("role") == "assistant")
+    found = {"tools": tools, "tool_calls": answer.get("tool_calls")}
+    return {name: value for name, value in found.items() if value}
 
 
 def decoded(value: Any) -> Any:

@@ -16,6 +16,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from veridical.core.prompt_text import qualified
 from veridical.io.problems import RowProblem
 from veridical.text.display import shown
 
@@ -318,6 +319,8 @@ def _documents_among(content: Any) -> Iterator[tuple[str, str]]:
     for part in content if isinstance(content, list) else ():
         if isinstance(part, dict) and part.get("type") in _DOCUMENT:
             yield from _texts(part)
+        elif (found := qualified(part)) is not None and found[0] == "grounding_source":
+            yield found
 
 
 def _texts(value: Any, name: str = "document", depth: int = 0) -> Iterator[tuple[str, str]]:

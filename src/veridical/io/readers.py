@@ -15,7 +15,7 @@ from functools import partial
 from typing import Any, TypeVar
 
 from veridical.errors import UsageError, unknown_name
-from veridical.io import chat_readers, trace_readers
+from veridical.io import chat_readers, langchain_reader, trace_readers
 from veridical.io.problems import RowProblem
 from veridical.text.display import named, shown, visible
 
@@ -94,6 +94,7 @@ READERS |= {
         "openai-chat": chat_readers.openai_chat,
         "anthropic": chat_readers.anthropic,
         "otel": trace_readers.otel,
+        "langchain": langchain_reader.langchain,
         "langfuse": trace_readers.langfuse,
         "inspect": trace_readers.inspect,
         "promptfoo": trace_readers.promptfoo,

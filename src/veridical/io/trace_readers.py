@@ -105,10 +105,25 @@ def _span(span: Any, where: str, system: bool) -> Iterator[Row]:
         "trace": span.get("traceId", span.get("trace_id")),
         "model": attributes.get("gen_ai.response.model", attributes.get("gen_ai.request.model")),
     }
-    holder = {"id": name, "documents": sources or None}
+    holder = {"id": name, "documents": sources or None, "tools": _tool_definitions(attributes)}
     fields = fields_of(from_chat(found, where or "messages"), holder, holder, system)
-    fields["meta"] = {k: v for k, v in meta.items() if v is not None}
+    fields["meta"] = {k: v for k, v in (fields["meta"] | meta).items() if v is not None}
     yield fields
+
+
+def _tool_definitions(attributes: Mapping[str, Any]) -> Any:
+    """Return the tools that a span names, by the conventions, OpenInference or OpenLLMetry."""
+    defined = decoded(attributes.get("gen_ai.tool.definitions"))
+    if defined is not None:
+        return defined
+    tools: list[Any] = []
+    for key in sorted(attributes):
+        if re.fullmatch(r"llm\.tools\.\d+\.tool\.json_schema", key):
+            tools.append(decoded(attributes[key]))
+        elif match := re.fullmatch(r"(llm\.request\.functions\.\d+)\.name", key):
+            parameters = decoded(attributes.get(f"{match[1]}.parameters"))
+            tools.append({"name": attributes[key], "parameters": parameters})
+    return tools or None
 
 
 def _attributes(value: Any, where: str) -> dict[str, Any]:

@@ -75,6 +75,7 @@ def load_encoder(
             name="minilm",
             scripts=frozenset({"Latin"}),
             languages=frozenset({ENGLISH_CODE}),
+            lazy=True,  # few records have samples to embed
         )
     model = ModelName.parse(spec)
     if model.remote or model.kind == "tei":

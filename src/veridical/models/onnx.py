@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -38,6 +39,7 @@ class OnnxEncoder:
         prefix: text put before every input; default: the folder's default prompt.
         scripts: Unicode scripts the model reads; None = any.
         languages: codes of the languages that the model reads (``en``); None = any.
+        lazy: open the graph when a text is first read; for a file that is known to be whole.
 
     Raises:
         ModelError: a file is missing or broken, or the graph gives no token embeddings.
@@ -55,13 +57,17 @@ class OnnxEncoder:
         name: str | None = None,
         scripts: frozenset[str] | None = None,
         languages: frozenset[str] | None = None,
+        lazy: bool = False,
     ) -> None:
         root = Path(folder)
         graph = need_graph(root)
         self._settings = settings = Settings.read(root, prefix=prefix, dense=dense)
         self._windower = settings.windower(load_tokenizer(settings.backbone))
-        self._graph = Graph(graph)
-        self._output = self._token_output(graph)
+        self._path = graph
+        self._opening = Lock()
+        self._opened: tuple[Graph, str] | None = None
+        if not lazy:
+            self._graph()
         self.name = name or root.name
         self.scripts = scripts
         self.languages = languages
@@ -70,12 +76,18 @@ class OnnxEncoder:
         files = [*weight_files(graph), settings.backbone / "tokenizer.json"]
         self.revision = settings.revision(files, "onnx", "float32")
 
-    def _token_output(self, graph: Path) -> str:
-        outputs = self._graph.outputs
-        for name in ("last_hidden_state", "token_embeddings", *outputs):
-            if outputs.get(name) == 3:
-                return name
-        raise ModelError(f"{graph}: no output has the shape (batch, sequence, width)")
+    def _graph(self) -> tuple[Graph, str]:
+        """The graph and its output of token embeddings."""
+        with self._opening:
+            if self._opened is None:
+                graph = Graph(self._path)
+                names = ("last_hidden_state", "token_embeddings", *graph.outputs)
+                output = next((n for n in names if graph.outputs.get(n) == 3), None)
+                if output is None:
+                    shape = "(batch, sequence, width)"
+                    raise ModelError(f"{self._path}: no output has the shape {shape}")
+                self._opened = graph, output
+            return self._opened
 
     def windows(self, texts: Sequence[str]) -> list[list[Window]]:
         return self._windower(texts)
@@ -86,7 +98,8 @@ class OnnxEncoder:
     def run(self, batch: Sequence[Window], tokens: bool) -> list[Any]:
         pieces: list[Ids] = [w.content for w in batch]
         ids, mask = padded([p.ids for p in pieces])
-        hidden = self._graph(self._output, ids, mask).astype(np.float32, copy=False)
+        graph, output = self._graph()
+        hidden = graph(output, ids, mask).astype(np.float32, copy=False)
         vectors = self._settings.pool(hidden, pieces)
         if not tokens:
             return [Output(v) for v in vectors]

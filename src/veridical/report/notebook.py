@@ -5,10 +5,10 @@ from __future__ import annotations
 import html
 from typing import TYPE_CHECKING
 
-from veridical.core.explain import CSS, STYLES, place_of
+from veridical.core.explain import CSS, STYLES
 from veridical.core.prompt_text import last_question
-from veridical.engine.outcome import outcome
 from veridical.errors import VeridicalError
+from veridical.report.outcome import outcome
 from veridical.text.display import cut
 from veridical.text.wrap import harmless
 
@@ -64,19 +64,18 @@ def _records(results: RunResults, shown: Sequence[Result]) -> dict[int, Record]:
 
 
 def _row(result: Result, question: str | None, records: Mapping[int, Record]) -> str:
-    worst = result.worst
-    evidence = worst.evidence[0] if worst is not None and worst.evidence else None
     record = records.get(result.row)
-    sources = [] if record is None else [context.id for context in record.contexts]
+    shown = result.shown([] if record is None else [context.id for context in record.contexts])
     cells = [
         _escaped(str(result.id)),
         *([] if question is None else [_escaped(question)]),
         f'<span style="{CSS[STYLES[result.verdict]]}">{result.verdict}</span>',
         "" if result.risk is None else f"{result.risk:.2f}",
-        "" if worst is None else _escaped(worst.text),
-        ""
-        if evidence is None
-        else f"{_escaped(evidence.text)}<br><small>{_escaped(place_of(evidence, sources))}</small>",
+        _escaped(shown.worst_text("")),
+        "".join(
+            f"{_escaped(item.text)}<br><small>{_escaped(item.place)}</small>"
+            for item in shown.evidence[:1]
+        ),
     ]
     return f"<tr>{''.join(_cell(cell) for cell in cells)}</tr>"
 

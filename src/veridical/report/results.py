@@ -5,6 +5,8 @@ from __future__ import annotations
 import datetime
 import heapq
 import random
+import textwrap
+from collections import Counter
 from collections.abc import Collection
 from itertools import islice
 from pathlib import Path
@@ -12,17 +14,24 @@ from typing import TYPE_CHECKING, get_args
 
 from veridical.core.bands import meaning
 from veridical.core.verdict_cuts import Verdict
-from veridical.engine.outcome import outcome
 from veridical.engine.results import MIN_COVERAGE, RunResults
-from veridical.errors import UsageError, unknown_name
+from veridical.errors import UsageError, VeridicalError, unknown_name
 from veridical.files.outputs import check_outputs
+from veridical.report.outcome import outcome
+from veridical.text.display import display, reason
 from veridical.version import __version__
 
 if TYPE_CHECKING:
+    import pandas
+    import polars
+    import pyarrow
+
+    from veridical.core.scores import Score
     from veridical.decide.drift import Drift
 
 #: Records a report shows in full; of more, half are the riskiest and half a random draw.
 REPORT_RECORDS = 10_000
+_SHOWN_FAILURES = 3
 
 
 class Results(RunResults):
@@ -35,6 +44,20 @@ class Results(RunResults):
 
     _drift: dict[str, dict[str, Drift]] | None = None
 
+    def __repr__(self) -> str:
+        try:
+            return self._told()
+        except (OSError, VeridicalError) as e:
+            return f"<{type(self).__name__} in {display(self.path)}: {reason(e)}>"
+
+    def _told(self) -> str:
+        lines = textwrap.wrap(outcome(self.summary()), 80, subsequent_indent="  ")
+        if self.summary().row_errors or any(s.n_failed for s in self.summary().scorers.values()):
+            lines += [f"  {failure}" for failure in self.failures()[:_SHOWN_FAILURES]]
+        if not self.temporary:
+            lines.append(f"  in {display(self.path)}")
+        return "\n".join(lines)
+
     def drift(self) -> dict[str, dict[str, Drift]]:
         """How risks differ from those that the run's tuned ensembles were tuned on, by scorer and
         component (see :func:`veridical.decide.drift.of_run`); computed once."""
@@ -43,6 +66,75 @@ class Results(RunResults):
 
             self._drift = of_run(self)
         return self._drift
+
+    def cross_table(
+        self, first: str, second: str, *, at: float = 0.5
+    ) -> Counter[tuple[bool, bool]]:
+        """Return how often two scorers, such as two judges, call the same unit wrong.
+
+        Args:
+            first, second: keys of scorers of the run. Units are those that both have; of scorers
+                without units, whole answers.
+            at: the risk from which a unit is called wrong.
+
+        Returns:
+            counts by (first says wrong, second says wrong); what either did not score is left out.
+
+        Raises:
+            UsageError: the run has no such scorer.
+        """
+        names = list(self.summary().scorers)
+        for name in (first, second):
+            if name not in names:
+                raise unknown_name("scorer of this run", name, names)
+        table: Counter[tuple[bool, bool]] = Counter()
+        for result in self:
+            risks = [_unit_risks(result.scores[name]) for name in (first, second)]
+            for place in risks[0].keys() & risks[1].keys():
+                table[risks[0][place] >= at, risks[1][place] >= at] += 1
+        return table
+
+    def to_arrow(self, *, wide: bool = False) -> pyarrow.Table:
+        """Every row of the input, in order and with its own columns, and ``verdict``, ``risk``,
+        ``worst_sentence``, its first piece of ``evidence`` and ``error``.
+
+        A row that is no valid record is ``unchecked``, with the reason in ``error``, as is an
+        answer that could not be checked. Rows that the run has not read (``limit``) have no
+        verdict. With a policy there is a column ``decision`` too. Where the input has a column of
+        such a name, the added one is called ``veridical_...``. Columns of a list or file that
+        hold several types are JSON text.
+
+        Args:
+            wide: add ``by``, ``decision``, and of each scorer its risk (the scorer's key),
+                ``.raw``, ``.status`` and ``.reason``.
+
+        Raises:
+            UsageError: the input has changed, or has columns of both names.
+        """
+        from veridical.report.frames import to_arrow
+
+        return to_arrow(self, wide)
+
+    def to_pandas(self, *, wide: bool = False) -> pandas.DataFrame:
+        """:meth:`to_arrow` as a pandas frame. One that was checked keeps its index, its columns
+        and their types; a frame of another kind, a list or a file is numbered from 0.
+
+        Raises:
+            UsageError: as :meth:`to_arrow`; or pandas is not installed.
+        """
+        from veridical.report.frames import to_pandas
+
+        return to_pandas(self, wide)
+
+    def to_polars(self, *, wide: bool = False) -> polars.DataFrame:
+        """:meth:`to_arrow` as a polars frame. One that was checked keeps its columns.
+
+        Raises:
+            UsageError: as :meth:`to_arrow`; or polars is not installed.
+        """
+        from veridical.report.frames import to_polars
+
+        return to_polars(self, wide)
 
     def _repr_html_(self) -> str:
         from veridical.report.notebook import results_html
@@ -174,3 +266,11 @@ def _verdicts(only: Collection[str] | None) -> frozenset[str]:
     if only is not None and not only:
         raise UsageError(f"only names no verdict: choose among {', '.join(known)}")
     return frozenset(only or ())
+
+
+def _unit_risks(score: Score) -> dict[tuple[str, int, int] | None, float]:
+    """Return the risks of a score by level and place of its units; of a score without any, its own
+    by None."""
+    if not score.units:
+        return {} if score.risk is None else {None: score.risk}
+    return {(u.level, u.start, u.end): u.risk for u in score.units if u.risk is not None}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -145,6 +146,27 @@ def agreement(labels: Labels, *, resamples: int = RESAMPLES, seed: int = 0) -> A
         confusion=_cells(pairs),
         disagreements=open_disagreements(labels),
     )
+
+
+def cross_tables(labels: Labels) -> dict[tuple[str, str], Counter[tuple[str, str]]]:
+    """Return for each two people how often each pair of their labels occurred, of the units that
+    both labelled blind."""
+    tables: dict[tuple[str, str], Counter[tuple[str, str]]] = {}
+    for shared in shared_units(labels):
+        for two in combinations(shared.labels, 2):
+            first, second = (shared.labels[who] for who in two)
+            tables.setdefault(two, Counter())[first, second] += 1
+    return tables
+
+
+def cross_table_text(people: tuple[str, str], table: Counter[tuple[str, str]]) -> str:
+    """Return a cross-table of two people's labels as text, a row for each label of the first."""
+    met = [c for c in CLASSES if any(c in pair for pair in table)]
+    rows = [["", *met], *([a, *(str(table[a, b]) for b in met)] for a in met)]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = ["  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
+    head = f"{people[0]} (rows) and {people[1]} (columns), units labelled by both:"
+    return "\n".join([head, *lines])
 
 
 def _cells(pairs: Any) -> list[LabelCell]:

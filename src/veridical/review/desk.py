@@ -521,7 +521,7 @@ def _reveal(result: Result) -> dict[str, Any]:
     for name, score in result.scores.items():
         for u in score.units:
             if u.risk is not None and u.level in ("sentence", "claim", "span"):
-                units.append([name, u.start, u.end, round(u.risk, 4), u.label])
+                units.append([name, u.start, u.end, round(u.risk, 4), u.label, u.kind])
     return {
         "verdict": result.verdict,
         "risk": None if result.risk is None else round(result.risk, 4),

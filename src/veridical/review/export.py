@@ -33,7 +33,9 @@ def labels_of(results: Results) -> Labels:
     return Labels.from_events(read_events(results.path / LABELS))
 
 
-def export_rows(items: Items, labels: Labels, *, redact: bool = False) -> Iterator[dict[str, Any]]:
+def export_rows(
+    items: Items, labels: Labels, *, redact: bool = False, worst: bool = False
+) -> Iterator[dict[str, Any]]:
     """A row for each answer that somebody is done with, in the order of the input.
 
     ``label`` and ``unit_labels`` are by adjudication, else by the majority, else left out, and
@@ -43,6 +45,7 @@ def export_rows(items: Items, labels: Labels, *, redact: bool = False) -> Iterat
 
     Args:
         redact: pseudonyms in the place of names, drawn anew for each export, and no comments.
+        worst: see :func:`~veridical.review.labels.finals`.
 
     Raises:
         UsageError: labels were given to other records than the run's.
@@ -56,7 +59,7 @@ def export_rows(items: Items, labels: Labels, *, redact: bool = False) -> Iterat
         if not labels.is_done(row):
             continue
         record, _ = items.get(place)
-        units = finals(labels, row)
+        units = finals(labels, row, worst=worst)
         draw, probability = drawn.get(place, ("chosen", None))
         out: dict[str, Any] = {"row": row}
         if record.id is not None:
@@ -85,7 +88,14 @@ def export_rows(items: Items, labels: Labels, *, redact: bool = False) -> Iterat
         yield out
 
 
-def export(results: Results, path: Path, *, redact: bool = False, triplets: bool = False) -> int:
+def export(
+    results: Results,
+    path: Path,
+    *,
+    redact: bool = False,
+    triplets: bool = False,
+    worst: bool = False,
+) -> int:
     """Write :func:`export_rows`, or the labelled triplets, as JSON lines; how many. Triplets to a
     file named ``.json`` are written as RefChecker publishes them, an answer with its claims.
 
@@ -107,7 +117,7 @@ def export(results: Results, path: Path, *, redact: bool = False, triplets: bool
             raise UsageError(f"{results.path}: no label is of a triplet")
         rows = chain([first], rows)
     else:
-        rows = export_rows(items, labels, redact=redact)
+        rows = export_rows(items, labels, redact=redact, worst=worst)
     count = 0
     with writing(path) as out:
         if triplets and path.suffix == ".json":
@@ -121,9 +131,10 @@ def export(results: Results, path: Path, *, redact: bool = False, triplets: bool
     return count
 
 
-def unlabelled_line(labels: Labels) -> str | None:
+def unlabelled_line(labels: Labels, *, worst: bool = False) -> str | None:
     """Return what to know of exported answers that have no label; None where all have one."""
-    found = Counter(outcome(finals(labels, row)) for row in labels.of if labels.is_done(row))
+    done = [row for row in labels.of if labels.is_done(row)]
+    found = Counter(outcome(finals(labels, row, worst=worst)) for row in done)
     undecided, silent = found["undecided"], found["no_statement"]
     parts = []
     if undecided:

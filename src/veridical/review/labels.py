@@ -128,14 +128,23 @@ class Final:
 
     unit: UnitPlace
     label: str | None
-    by: str  # one, agreed, majority, adjudicated, disagreed
+    by: str  # one, agreed, majority, adjudicated, worst, disagreed
     missed: bool
     individual: Mapping[str, str]
 
 
-def finals(labels: Labels, row: int) -> list[Final]:
+#: From the mildest: of labels that differ, the last is the worst.
+SEVERITY = ("not_a_claim", "supported", "says_nothing", "contradicted")
+
+
+def finals(labels: Labels, row: int, *, worst: bool = False) -> list[Final]:
     """The labels of an answer's units: by adjudication, else what most say, else none. A unit that
-    only some were asked about, as the missed ones, is decided by those."""
+    only some were asked about, as the missed ones, is decided by those.
+
+    Args:
+        worst: where people disagree, take the worst of their labels, as SelfCheckGPT does of its
+            two annotators (section 6).
+    """
     out = []
     decided = labels.decided.get(row, {})
     for key, events in by_place(opinions(labels.of.get(row, {}))):
@@ -150,6 +159,8 @@ def finals(labels: Labels, row: int) -> list[Final]:
         final: str | None
         if key in decided:
             final, by = decided[key].label, "adjudicated"
+        elif worst and len(counts) > 1:
+            final, by = max(counts, key=SEVERITY.index), "worst"
         elif len(most) > 1:
             final, by = None, "disagreed"
         elif len(individual) == 1:

@@ -27,6 +27,10 @@ if TYPE_CHECKING:
 #: Tokens a second that models of ``veridical models get`` write, several replies side by side, on
 #: two cores that other work shares: on idle ones it is two or three times that.
 SPEEDS = {"local:smollm2": 20.0, "local:qwen-0.5b": 6.0, "local:qwen-1.5b": 3.0}
+#: Help of the option, in each class that has it.
+PAPER_FORMS_HELP = (
+    "Use each scorer's published form, where its default differs (docs/scorers.md lists them)."
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,6 +71,7 @@ class RunOptions(Options):
         Group.SCORING,
         kind=str,
     )
+    paper_forms: bool = option(False, PAPER_FORMS_HELP, Group.SCORING)
     samples: int | None = option(
         None, "Use at most N samples of a record.", Group.SCORING, least=1, kind=int
     )
@@ -165,6 +170,7 @@ class PlainRunKeywords(TypedDict, total=False):
     prior: float | None
     strictness: Strictness | None
     answer: str | None
+    paper_forms: bool
     samples: int | None
     limit: int | None
     out: str | Path | None

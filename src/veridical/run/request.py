@@ -80,6 +80,7 @@ class Request:
             engine_options.spans if engine is None else engine.spans,
             options.answer,
             options.select == "cluster",
+            options.paper_forms,
         )
         policy = None
         if options.policy is not None:

@@ -17,12 +17,12 @@ from typing import Any, cast
 from veridical.api import check
 from veridical.core.options import split
 from veridical.engine.engine import Engine
-from veridical.engine.frames import PREFIX
 from veridical.engine.options import EngineOptions
 from veridical.errors import UsageError, VeridicalError, typed_options
 from veridical.io.columns import no_column
 from veridical.io.names import ALIASES
 from veridical.one import OF_MANY
+from veridical.report.frames import PREFIX
 from veridical.run.options import RunOptions
 from veridical.run.request import Request
 from veridical.scale import manifest as manifests

@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal
 from fastapi import FastAPI, Request
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
-from veridical.core.explain import verdict_of
+from veridical.core.explain import ShownPiece
 from veridical.core.scores import Result
 from veridical.core.verdict_cuts import FLAGGED
 from veridical.io.conversations import Context, contexts_of, from_chat, said
@@ -215,14 +215,16 @@ def _need_sources(texts: Sequence[str]) -> None:
         raise Problem(422, "there is no context to check against")
 
 
-def _wrong(result: Result) -> list[Any]:
+def _wrong(result: Result) -> list[ShownPiece]:
     """The pieces that nothing supports: wrong words in the place of their sentence where known."""
-    risky = [
-        u for u in result.spans if u.risk is not None and verdict_of(u, result.verdict) in FLAGGED
-    ]
-    words = [u for u in risky if u.level == "span"]
+    shown = result.shown()
+    words = [p for p in shown.words if p.risk is not None and p.verdict in FLAGGED]
     return words + [
-        u for u in risky if u.level != "span" and not any(u.start <= w.start < u.end for w in words)
+        p
+        for p in shown.sentences
+        if p.risk is not None
+        and p.verdict in FLAGGED
+        and not any(p.start <= w.start < p.end for w in words)
     ]
 
 

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
-from veridical.core.scores import Result, Unit
+from veridical.core.scores import Result
 from veridical.core.verdict_cuts import Strictness
 from veridical.serve.jobs import Status
 from veridical.serve.offsets import Offsets
@@ -114,14 +114,6 @@ class JobState(BaseModel):
 
 class JobList(BaseModel):
     jobs: list[JobState]
-
-
-class UnitEvent(BaseModel):
-    """A sentence of record ``index``, judged before the record is done."""
-
-    index: int
-    scorer: str
-    unit: Unit
 
 
 class ScorerRow(BaseModel):

@@ -8,8 +8,6 @@ from collections.abc import Callable, Iterator
 from functools import lru_cache
 from typing import Any
 
-from veridical.text.final_number import final_number
-
 #: How a part is named.
 FORMS = "regex:PATTERN, number or json:FIELD"
 _LONGEST = 1000  # characters of a name
@@ -63,6 +61,8 @@ def _text(value: str | None) -> str | None:
 
 
 def _number(text: str) -> str | None:
+    from veridical.text.final_number import final_number
+
     number, _ = final_number(text)
     if number is None:
         return None

@@ -177,15 +177,16 @@ _THIS = (
     r"these (?:details|facts|figures|points)|more (?:details|information))"
 )
 #: A sentence about where the answer stands, and no more.
+_FOUND = rf"(?:{_CITES}|(?:i|we) (?:found|took|got) (?:this|it) (?:in|from) )"
 _WHOLE = (
     rf"{_OPENING}(?:"
-    rf"{_THIS} (?:is|are|was|were|can be|comes?|came)(?: all)? {_HOW}"
+    # what a place follows: a large pattern, which stands here once
+    rf"(?:{_THIS} (?:is|are|was|were|can be|comes?|came)(?: all)? {_HOW}"
     rf"(?:(?:{_SAID}|taken|drawn|supported|confirmed|backed up|located|available) )?"
-    rf"(?:in|by|on|under|from|at|within|directly from|based on|according to) {_PLACE}"
-    rf"|(?:{_CITES}|(?:i|we) (?:found|took|got) (?:this|it) (?:in|from) )(?:{_PLACE}|{_FILE})"
-    rf"|[(\[](?:{_CITED}{_PLACE}|{_FILE})"
-    rf"|(?:based on|according to|as per) {_PLACE}|as {_SAID}"
-    rf" (?:in|by|on|under|above|earlier) ?(?:{_PLACE})?"
+    rf"(?:in|by|on|under|from|at|within|directly from|based on|according to) "
+    rf"|{_FOUND}|[(\[]{_CITED}|(?:based on|according to|as per) "
+    rf"|as {_SAID} (?:in|by|on|under|above|earlier) ?){_PLACE}"
+    rf"|(?:{_FOUND}|[(\[]){_FILE}|as {_SAID} (?:in|by|on|under|above|earlier) ?"
     rf"|{_PLACE} {_HOW}{_SAYS} (?:this|so|it|the following|that)"
     rf"|(?:in|on) {_PLACE},? it {_HOW}{_SAYS}"
     rf"|(?:{_LABEL}|{_CONNECTIVE})[*_]{{0,3}}\s?:"
@@ -198,19 +199,23 @@ class _Patterns(NamedTuple):
     leads: tuple[re.Pattern[str], ...]
     to_sentence: re.Pattern[str]
     to_answer: re.Pattern[str]
-    tails: tuple[re.Pattern[str], ...]
     whole: re.Pattern[str]
 
 
 @cache
 def _patterns() -> _Patterns:
-    """The patterns, compiled when they are first asked for: it takes a fifth of a second."""
+    """The patterns, compiled when they are first asked for: they are large."""
     leads = tuple(re.compile(rf"{_OPENING}{form}", re.IGNORECASE) for form in _LEAD_FORMS)
     to_sentence, to_answer, whole = (
         re.compile(form, re.IGNORECASE) for form in (_TO_SENTENCE, _TO_ANSWER, _WHOLE)
     )
-    tails = (*(re.compile(form, re.IGNORECASE) for form in _TAIL_FORMS), re.compile(_AUTHORS))
-    return _Patterns(leads, to_sentence, to_answer, tails, whole)
+    return _Patterns(leads, to_sentence, to_answer, whole)
+
+
+@cache
+def _tails() -> tuple[re.Pattern[str], ...]:
+    """The patterns of last words, compiled for the first that may be some."""
+    return (*(re.compile(form, re.IGNORECASE) for form in _TAIL_FORMS), re.compile(_AUTHORS))
 
 
 _IS_NUMBER = re.compile(r"\b(?:is|are|was|were)\s?[\[【]")
@@ -268,7 +273,7 @@ def attribution_tail(sentence: str) -> int:
 
 def _tail_at(sentence: str, start: int, end: int) -> int | None:
     for opening in _TAIL_START.finditer(sentence, start, end):
-        if any(form.fullmatch(sentence, opening.start(), end) for form in _patterns().tails):
+        if any(form.fullmatch(sentence, opening.start(), end) for form in _tails()):
             named = re.split(r"[:;]", sentence[opening.end() : end].strip(" )]"))[1:]
             return None if any(map(is_sentence, named)) else opening.start()
     return None

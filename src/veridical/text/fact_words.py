@@ -48,18 +48,6 @@ SCALES = {
     "trillion": 10**12,
     "bn": 10**9,
 }
-#: After a currency sign only: "$5m".
-MONEY_SCALES = {"k": 10**3, "m": 10**6, "b": 10**9}
-ORDINAL_WORDS = {
-    **_counted(
-        "first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth "
-        "thirteenth fourteenth fifteenth sixteenth seventeenth eighteenth nineteenth "
-        "twentieth",
-        start=1,
-    ),
-    "thirtieth": 30,
-}
-ORDINAL_MARKS = _set("st nd rd th")
 
 CURRENCIES = _table(
     """

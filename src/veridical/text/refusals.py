@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import cache
 from typing import Literal, NamedTuple
 
 from veridical.text import refusal_words as w
@@ -31,9 +32,18 @@ class RefusalClause(NamedTuple):
     kind: Kind
 
 
-_REFUSAL = re.compile(
-    "|".join((w.FIRST_PERSON, w.SOURCE_SILENT, w.THERE_IS_NO, w.IMPERSONAL, w.FOREIGN))
-)
+@cache
+def _refusal() -> re.Pattern[str]:
+    """The pattern of refusals, compiled for the first sentence that may be one: it is large."""
+    forms = w.FIRST_PERSON, w.SOURCE_SILENT, w.THERE_IS_NO, w.IMPERSONAL, w.FOREIGN
+    return re.compile("|".join(forms))
+
+
+@cache
+def _refusal_abroad() -> re.Pattern[str]:
+    return re.compile(w.FOREIGN)
+
+
 #: The whole of an answer, or of a clause.
 _BARE = re.compile(
     r"(?:n/?a|none|unknown|unanswerable|not available|not applicable|no answer|no idea|no clue|"
@@ -345,7 +355,7 @@ def clauses(sentence: str) -> tuple[RefusalClause, ...]:
         only: Kind = _kind(text, False, may_refuse=False) or "states"
         return (RefusalClause(0, len(sentence), only),)
     found: list[RefusalClause] = []
-    english = text.isascii() or not _REFUSES_ABROAD.search(text)
+    english = text.isascii() or not _refusal_abroad().search(text)
     last_is_main = bool(_SUBORDINATE.match(text))
     pieces = _pieces(text)
     if len(pieces) > _MAX_CLAUSES:
@@ -405,7 +415,6 @@ _ASIDE = re.compile(
     r"at least not explicitly|i'm afraid(?= *[.,;!]|$)|soweit ich (?:sehe|sehen kann)|"
     r"que je sache)\b,?"
 )
-_REFUSES_ABROAD = re.compile(w.FOREIGN)
 
 
 def _may_refuse(sentence: str) -> bool:
@@ -469,7 +478,7 @@ def _says_of(before: str, piece: str) -> bool:
     if not found or _WORD_THAT_ASKS.search(before):
         return False
     of_source = f"they {plain.partition(' ')[2]}"
-    if _ENDS_IN_SOURCE.search(before) and (_covers(of_source) or _REFUSAL.search(of_source)):
+    if _ENDS_IN_SOURCE.search(before) and (_covers(of_source) or _refusal().search(of_source)):
         return False
     return asserts(f"it {found['verb']}" if found["verb"] else found["clause"])
 
@@ -515,7 +524,7 @@ def _declines(plain: str, bare: str, after_source: bool) -> bool:
         return True
     if after_source and _ELLIPSIS.match(bare):
         return True
-    return not bare.endswith("?") and bool(_REFUSAL.search(bare) or _REFUSAL.search(plain))
+    return not bare.endswith("?") and bool(_refusal().search(bare) or _refusal().search(plain))
 
 
 def _advises(plain: str) -> bool:

@@ -16,7 +16,6 @@ from typing import NamedTuple
 from veridical.text.fact_words import AUXILIARIES, FUNCTION_WORDS, NEGATIONS
 from veridical.text.facts import Facts
 from veridical.text.normal_form import contains, tokens
-from veridical.text.values.answers import same_answer
 from veridical.text.values.compare import findings
 from veridical.text.values.places import outer_values, placed
 from veridical.text.values.sources import source_values
@@ -63,6 +62,8 @@ def short_match(question: str, answer: str, gold: str) -> ShortMatch | None:
     None where neither text is short, and where a short answer without name or figure is not found
     in a long gold: it may say it in other words.
     """
+    from veridical.text.values.answers import same_answer
+
     same = same_answer(question, answer, gold)
     if same is not None:
         denied = same and _negated(answer, canonical(gold)) and not _negates(gold)

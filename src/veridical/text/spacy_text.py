@@ -26,12 +26,6 @@ def spacy_words(text: str) -> tuple[str, ...]:
     return tuple(t.text for t in _pipeline().tokenizer(text) if not t.is_space)
 
 
-def spacy_word_spans(text: str) -> list[Span]:
-    """:func:`spacy_words` with code-point offsets."""
-    tokens = _pipeline().tokenizer(text)
-    return [Span(t.idx, t.idx + len(t), t.text) for t in tokens if not t.is_space]
-
-
 @lru_cache(maxsize=256)
 def spacy_sentences(text: str) -> tuple[Span, ...]:
     """Sentences of ``text`` by spaCy's dependency parser, untrimmed as spaCy gives them.
@@ -54,12 +48,6 @@ def spacy_parsed(text: str) -> Any:
     with _lock:
         whole = _load_whole()
     return whole(text)
-
-
-def spacy_model() -> str:
-    """Name and version of the loaded model, e.g. ``en_core_web_sm-3.8.0``."""
-    meta = _pipeline().meta
-    return f"{meta['lang']}_{meta['name']}-{meta['version']}"
 
 
 def _pipeline() -> Any:

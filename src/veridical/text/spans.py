@@ -1,8 +1,22 @@
-"""A piece of a text, and where it stands."""
+"""Spans of a text, and the kinds of findings in them."""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Literal, NamedTuple
+
+#: What is wrong with a flagged unit.
+FindingKind = Literal[
+    "figure",
+    "date",
+    "unit",
+    "name",
+    "negation",
+    "relation",
+    "order",
+    "addition",
+    "computed",
+    "other",
+]
 
 
 class Span(NamedTuple):

@@ -62,21 +62,16 @@ def check_promise(review: list[ReviewLabel], path: str | Path) -> None:
         raise no_promise(display(path))
 
 
-def put_over(review: Iterable[ReviewLabel], results: Results) -> dict[int, float | None]:
+def labels_and_draws(
+    review: Iterable[ReviewLabel], results: Results
+) -> tuple[dict[int, float | None], dict[int, Drawn]]:
     """Labels of a run's records by their row, a review's in place of their own; None where there
-    is none.
+    is none. And how the answers of the review were drawn, by their row.
 
     Raises:
         UsageError: a row of the review is about no record or about several, or contradicts
             another one; the message names its line.
     """
-    return labels_and_draws(review, results)[0]
-
-
-def labels_and_draws(
-    review: Iterable[ReviewLabel], results: Results
-) -> tuple[dict[int, float | None], dict[int, Drawn]]:
-    """:func:`put_over`, and how the answers of the review were drawn, by their row."""
     labels: dict[int, float | None] = {}
     draws: dict[int, Drawn] = {}
     rows_of: dict[str, list[int]] = {}

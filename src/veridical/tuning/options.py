@@ -217,6 +217,7 @@ class TuneKeywords(EngineKeywords, total=False):
     preset: str
     against: Against | Literal["auto"] | None
     answer: str | None
+    paper_forms: bool
     samples: int | None
     limit: int | None
     mapping: Mapping[str, str] | None

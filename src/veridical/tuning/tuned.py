@@ -119,7 +119,7 @@ class Tuned:
         Raises:
             UsageError: pandas is not installed.
         """
-        from veridical.engine.frames import frame_of
+        from veridical.report.frames import frame_of
 
         return frame_of(self.figures())
 

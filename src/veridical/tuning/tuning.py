@@ -80,8 +80,9 @@ def tune(
         keep: share of the full ensemble's AUROC that the cascade is to keep.
         hour: what an hour of models and processors counts beside money for LLM calls.
         run: directory of the scoring run; the same one resumes. Default: a temporary one.
-        preset, against, samples, limit, mapping, reader, strict, retry_failed, claims, corpus,
-            corpus_top, corpus_query, corpus_pages, notify, sampling: as of :func:`veridical.check`.
+        preset, against, paper_forms, samples, limit, mapping, reader, strict, retry_failed, claims,
+            corpus, corpus_top, corpus_query, corpus_pages, notify, sampling: as of
+            :func:`veridical.check`.
 
     Raises:
         UsageError: options are unknown or do not go together; too few answers are graded.
@@ -287,6 +288,7 @@ def _resolved(
         scoring.get("claims", False),
         spans=spans,
         answer=scoring.get("answer"),
+        paper_forms=scoring.get("paper_forms", False),
     )
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-import time
+import asyncio
 
 import pytest
+from growing import MOST, growth
+from hostile_texts import repeated
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -188,30 +190,31 @@ async def test_given_sentences_and_blank_responses():
 
 @pytest.mark.parametrize("name", ["sentences", "clauses", "triplets"])
 @pytest.mark.parametrize("text", hostile_runs.ENDLESS)
-async def test_hostile_text_takes_linear_time(name, text):
-    response = hostile_runs.ENDLESS[text][:50_000]
-    if response.strip():
-        start = time.process_time()
-        await extracted(name, response)
-        assert time.process_time() - start < 60
+def test_hostile_text_takes_linear_time(name, text):
+    def extract(response):
+        if response.strip():
+            asyncio.run(extracted(name, response))
+
+    assert growth(extract, repeated(hostile_runs.ENDLESS[text])) < MOST
 
 
 @pytest.mark.parametrize(
-    "text",
+    "piece",
     [
-        "He saw " + ", ".join(["Ann Lee"] * 6000) + ", and Bob.",
-        "Ann, who was a singer, was " * 2000,
-        "and he was " * 4500,
-        ("Ann was a singer, and he won " * 50 + ". ") * 35,
-        "Ann (born 1990) was " * 2500,
-        "He said 'a " * 4500,
+        "Ann Lee, ",
+        "Ann, who was a singer, was ",
+        "and he was ",
+        "Ann was a singer, and he won " * 50 + ". ",
+        "Ann (born 1990) was ",
+        "He said 'a ",
     ],
     ids=lambda t: t[:20],
 )
-async def test_endless_clauses_take_linear_time(text):
-    start = time.process_time()
-    await extracted("triplets", text[:50_000])
-    assert time.process_time() - start < 60
+def test_endless_clauses_take_linear_time(piece):
+    def extract(response):
+        asyncio.run(extracted("triplets", f"He saw {response} and Bob."))
+
+    assert growth(extract, repeated(piece)) < MOST
 
 
 async def test_citations_by_number_are_no_part_of_a_claim():

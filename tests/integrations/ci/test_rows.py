@@ -110,3 +110,19 @@ def test_findings_of_code_scanning() -> None:
     assert not list(findings(row(), Tally(Gates())))
     (gate,) = findings(row("supported", 0.6), Tally(Gates.parse(fail_over="0.5")))
     assert gate.rule.id == "gate" and "risk over 0.5" in gate.message
+
+
+def test_the_rule_of_a_finding_names_its_kind() -> None:
+    plain = row("contradicted", 0.9)
+    assert plain.result is not None
+    score = plain.result.scores["nli_grounding"]
+    units = tuple(u.model_copy(update={"kind": "figure"}) for u in score.units)
+    scores = {"nli_grounding": score.model_copy(update={"units": units})}
+    typed = plain._replace(result=plain.result.model_copy(update={"scores": scores}))
+    (before,) = findings(plain, Tally(Gates()))
+    (found,) = findings(typed, Tally(Gates()))
+    assert found.rule.id == "contradicted/nli_grounding/figure"
+    assert found.rule.description == "A source says otherwise. Kind: figure."
+    assert found.message.startswith('contradicted, figure, risk 0.90: "It is so."')
+    assert found.properties["kind"] == "figure"
+    assert found.about == before.about  # the same finding as without a kind

@@ -29,6 +29,16 @@ async def test_mean_over_samples_of_both_directions():
     assert len(evidence.asked) == 1
 
 
+async def test_plain_texts_are_judged_as_they_are():
+    record = Record(prompt="Who won?", response="y", samples=["s", "t"])
+    evidence = FixedVerdicts(record, TABLE)
+    found = await noncontradiction(record, evidence, texts="plain")
+    assert set(evidence.asked[0]) == set(TABLE)
+    assert found.raw == pytest.approx((0.8 + 0.1) / 2)
+    await noncontradiction(record, stated := FixedVerdicts(record, TABLE))
+    assert not set(stated.asked[0]) & set(TABLE)  # "y" is an answer to the question there
+
+
 @pytest.mark.parametrize("against", ["contexts", "reference"])
 async def test_the_context_that_contradicts_least_counts(against):
     record = Record(response="y", **{against: ["t", "s"]})

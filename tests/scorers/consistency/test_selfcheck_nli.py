@@ -31,6 +31,17 @@ async def score(table=TABLE, *, contradicts=True, fields=None, **parameters):
     return found, evidence.asked[0]
 
 
+async def test_plain_texts_are_judged_as_they_are():
+    record = Record(prompt="How many?", response="5 kg", samples=["5000 g", "6 kg"])
+    table = {("5000 g", "5 kg"): (0.6, 0.2, 0.2), ("6 kg", "5 kg"): (0.1, 0.1, 0.8)}
+    evidence = FixedVerdicts(record, table)
+    found = await selfcheck_nli(record, evidence, texts="plain")
+    assert evidence.asked[0] == list(table)
+    assert found.raw == pytest.approx((0.2 / 0.8 + 0.8 / 0.9) / 2)
+    stated = await selfcheck_nli(record, FixedVerdicts(record, table))
+    assert stated.raw == 0.5  # by notation: the same weight, and another
+
+
 async def test_equations_9_and_10_and_the_mean_over_sentences():
     found, asked = await score()
     born, died = found.units

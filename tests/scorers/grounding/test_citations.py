@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 from hostile import TEXTS
 from hypothesis import given, settings
@@ -161,9 +159,7 @@ async def test_other_scripts():
 async def test_thousands_of_citations():
     contexts = [f"Fact {i} is that engine {i} has {i} wheels." for i in range(200)]
     response = " ".join(f"Engine {i} has wheels [{i % 250}] [1-{i % 999}]." for i in range(3000))
-    started = time.process_time()
     found, _ = await score(response, contexts=contexts)
-    assert time.process_time() - started < 60
     assert len(found.units) == 3000
     assert found.raw["citations"] == 6000
     assert len(found.raw["not_found"]) == 20

@@ -178,7 +178,7 @@ async def test_a_response_that_claims_nothing_has_no_score():
     "rows", [[[0.5, 0.5]], [[0.2, 0.2, 0.2]], [[-1, 1, 1]], [[np.nan, 0, 1]], [], [[1, 0, 0]] * 3]
 )
 async def test_a_checker_that_gives_no_probabilities_fails(rows, monkeypatch):
-    async def checker(pairs, evidence):
+    async def checker(pairs, evidence, alternatives):
         return np.array(rows, float)
 
     monkeypatch.setattr("veridical.claims.checkers.nli.NliChecker", lambda nli=None: checker)

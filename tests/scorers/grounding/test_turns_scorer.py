@@ -41,7 +41,8 @@ async def score(response=SUNDAY, prompt=TALK, contexts=(), table=None, **options
 
 async def test_each_turn_is_judged_by_what_was_known_before_it():
     found, evidence = await score()
-    assert evidence.asked == [[(LEFT, MONDAY), (LEFT, SUNDAY), (ARRIVED, SUNDAY)]]
+    # what entails the last turn surely is found first
+    assert evidence.asked == [[(LEFT, MONDAY), (ARRIVED, SUNDAY)]]
     first, last = found.raw["turns"]
     assert (first["message"], last["message"]) == (2, None)
     assert [first["risk"], last["risk"]] == pytest.approx([0.1, 0.1])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 
 import pytest
 from llm_evidence import FixedReplies
@@ -114,3 +115,29 @@ def test_judges_are_checked_when_named():
     ):
         with pytest.raises(UsageError, match=why):
             REGISTRY.bind("panel", {"judges": judges})
+
+
+async def test_repeats_tell_how_often_a_judge_contradicts_itself():
+    said = {"a": ["Correct", "Incorrect", "Correct", "Correct"], "b": ["Incorrect"] * 4}
+    evidence = Court(RECORD, lambda r, llm: said[llm][r.ordinal])
+    score = await panel(RECORD, evidence, judges="a, b", repeats=4, temperature=0.7)
+    assert score.raw["confidence"] == pytest.approx((3 / 4 + 0) / 2)
+    pairs = list(itertools.combinations(said["a"], 2))
+    flips = sum(x != y for x, y in pairs) / len(pairs)  # 3 of 6
+    assert [j["flips"] for j in score.raw["judges"]] == [flips, 0] and flips == 0.5
+    assert score.raw["flips"] == 0.25
+    asked = [r for _, requests in evidence.asked for r in requests]
+    assert sorted(r.ordinal for r in asked) == [0, 0, 1, 1, 2, 2, 3, 3]
+    assert {r.temperature for r in asked} == {0.7}
+
+
+async def test_a_repeat_that_fails_is_left_out():
+    replies = ["Correct", LlmError("refused", "no"), "Incorrect"]
+    evidence = Court(RECORD, lambda r, llm: replies[r.ordinal])
+    score = await panel(RECORD, evidence, repeats=3)
+    assert score.raw["confidence"] == 0.5 and score.raw["flips"] == 1.0
+
+
+async def test_asked_once_a_judge_has_no_flips():
+    score = await sit()
+    assert "flips" not in score.raw and "flips" not in score.raw["judges"][0]

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from axe import axe_source, violations
+from axe import SHOWN, axe_source, violations
 from browsing import SIZES, until
 from builders import HOSTILE
 from review_pages import served, watched
@@ -303,7 +303,7 @@ def test_many_answers_page_without_freezing(browser: Browser, tmp_path: Path) ->
             until(page, f"document.querySelector('#rows button')?.textContent === 'row {first}'")
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize(("size", "scheme"), SHOWN)
 def test_axe_finds_nothing(browser: Browser, tmp_path: Path, size: str, scheme: str) -> None:
     source = axe_source()
     run = make_run(tmp_path, rows(6))

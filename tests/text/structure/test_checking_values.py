@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from growing import MOST, growth
+from hostile_texts import repeated
 
-from helpers.growth import MOST, growth
 from veridical.text.passages import passages
 from veridical.text.structure.checking import asked_values, check_value
 
@@ -82,4 +83,4 @@ def test_what_is_not_looked_up() -> None:
 @pytest.mark.parametrize("piece", ["Sun 12 ", "Sun. ", "12 euros, ", "Sun: price 12; ", "a\n"])
 def test_time_is_linear(piece: str) -> None:
     (one, *_) = asked_values('[{"tariff": "Sun", "price": "12 euros"}]').values()
-    assert growth(lambda text: check_value(one, text), piece) < MOST
+    assert growth(lambda text: check_value(one, text), repeated(piece)) < MOST

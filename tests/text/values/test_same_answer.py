@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import random
-import time
 
 import pytest
+from growing import MOST, growth
+from hostile_texts import repeated
 
 from veridical.text.values.answers import final_answer, same_answer
 from veridical.text.values.expressions import same_expression
@@ -97,11 +98,4 @@ def test_any_text_is_compared() -> None:
 
 @pytest.mark.parametrize("piece", PIECES)
 def test_time_grows_with_length_alone(piece: str) -> None:
-    def cost(characters: int, mark: str) -> float:
-        text = piece * (characters // len(piece)) + mark
-        start = time.perf_counter()
-        same_answer("", text, "42")
-        return time.perf_counter() - start
-
-    small = min(cost(10_000, f"a{i}") for i in range(3))
-    assert min(cost(200_000, f"b{i}") for i in range(2)) < 80 * small + 0.05
+    assert growth(lambda text: same_answer("", text, "42"), repeated(piece)) < MOST

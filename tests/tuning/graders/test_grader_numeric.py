@@ -5,6 +5,8 @@ from __future__ import annotations
 from fractions import Fraction
 
 import pytest
+from growing import MOST, growth
+from hostile_texts import repeated
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -161,12 +163,6 @@ def test_any_text_is_read_without_trouble(text: str) -> None:
     final_number(text)
 
 
-@pytest.mark.parametrize(
-    "text", ["the answer is " * 20_000, "1," * 50_000, "-" * 100_000, "A:\n" * 50_000]
-)
-def test_long_answers_take_no_more_than_linear_time(text: str) -> None:
-    import time
-
-    start = time.process_time()
-    final_number(text)
-    assert time.process_time() - start < 60
+@pytest.mark.parametrize("piece", ["the answer is ", "1,", "-", "A:\n"])
+def test_long_answers_take_no_more_than_linear_time(piece: str) -> None:
+    assert growth(final_number, repeated(piece)) < MOST

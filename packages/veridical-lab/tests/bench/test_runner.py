@@ -434,7 +434,7 @@ def test_ragtruth_prevalence_and_always_positive(shared_data: Path) -> None:
 @pytest.mark.data
 def test_ragtruth_by_task_where_the_sources_are_there(shared_data: Path, tmp_path: Path) -> None:
     """With the sources, whose file carries the task: CheckEmbed table 7's always-positive F1."""
-    lines = (shared_data / "ragtruth_test" / "response.jsonl").read_text("utf-8").splitlines()
+    lines = (shared_data / "ragtruth_test" / "response.jsonl").read_text("utf-8").splitlines()[::6]
     responses = [json.loads(line) for line in lines]
     sources = list(dict.fromkeys(r["source_id"] for r in responses))
     kinds = ("QA", "Summary", "Data2txt")

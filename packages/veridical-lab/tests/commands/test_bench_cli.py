@@ -13,14 +13,14 @@ from pathlib import Path
 
 import jsonschema
 import pytest
+from commands import run_command
 from places import ROOT
 
 from veridical.cli.outputs import opened
 
 
 def run(*arguments: str | Path, cwd: Path) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "veridical", *map(str, arguments)]
-    return subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False)
+    return run_command(*arguments, cwd=cwd)
 
 
 @pytest.fixture

@@ -4,22 +4,15 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from commands import run_command
 from study_scripts import CHUNKS, RULES, script_file
 
 
 def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "veridical", "study", "checkembed", *arguments],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
+    return run_command("study", "checkembed", *arguments, cwd=folder)
 
 
 SMALL = ("--limit", "1", "--n", "3", "--errors", "1,5", "--scorers", "checkembed, selfcheck_nli")
@@ -47,7 +40,7 @@ def test_all_studies_of_texts_with_json_and_reports(tmp_path: Path) -> None:
 
 def test_the_plan_says_calls_tokens_and_hours(tmp_path: Path) -> None:
     llm = script_file(tmp_path)
-    plan = ("errors", "--llm", llm, *SMALL, "--plan")
+    plan = ("errors", "--llm", llm, *SMALL, "--max-tokens", "64", "--plan")
     done = run(tmp_path, *plan, "--tokens-per-second", "20")
     assert done.returncode == 0, done.stderr
     told = " ".join(done.stdout.split())

@@ -8,19 +8,13 @@ import sys
 from pathlib import Path
 
 import pytest
+from commands import run_command
 from refchecker_sources import dolly, ms_marco, natural_question, write_lines
 from study_scripts import script_file
 
 
 def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "veridical", "study", "refchecker", *arguments],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
+    return run_command("study", "refchecker", *arguments, cwd=folder)
 
 
 def test_from_corpora_to_prompts(tmp_path: Path) -> None:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from byte_gpt2 import byte_gpt2
+from commands import run_command
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import average_precision_score, brier_score_loss, roc_auc_score
 
@@ -18,8 +18,7 @@ WORDS = ["the", "cat", "sat", "on", "a", "mat", "and", "saw", "some", "dogs", "r
 
 
 def run(*arguments: str | Path, cwd: Path) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "veridical", *map(str, arguments)]
-    return subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False)
+    return run_command(*arguments, cwd=cwd)
 
 
 def labelled(path: Path, n: int = 400, seed: int = 0, answers: int = 2) -> list[dict[str, Any]]:

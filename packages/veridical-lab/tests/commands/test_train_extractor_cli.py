@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 import triplet_data
+from commands import run_command
 
 
 def run(*arguments: str | Path, cwd: Path) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "veridical", *map(str, arguments)]
-    return subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False)
+    return run_command(*arguments, cwd=cwd)
 
 
 def test_train_then_score(tmp_path: Path) -> None:
@@ -118,15 +118,25 @@ def test_an_absent_file(tmp_path: Path) -> None:
 
 @pytest.mark.data
 def test_claude_2s_triplets(tmp_path: Path, shared_data: Path) -> None:
-    """On prompts held out it is nearer to Claude 2's claims than the rules are."""
-    done = run(
-        *("train", "extractor", shared_data / "refchecker", "--out", "x.json", "--json", "-"),
-        cwd=tmp_path,
-    )
+    """On prompts held out it is nearer to Claude 2's claims than the rules are.
+
+    Of the answers of two models; ``VERIDICAL_TRIPLETS=all`` takes those of all seven, whose figures
+    ``docs/claims.md`` has, and four times as long.
+    """
+    data, aligned, trained, clauses, gain = shared_data / "refchecker", 6974, 0.407, 0.357, 0.068
+    if os.environ.get("VERIDICAL_TRIPLETS") != "all":
+        (tmp_path / "some").mkdir()
+        for name in ("claims.jsonl", "responses.jsonl"):
+            lines = (data / name).read_text("utf-8").splitlines(keepends=True)
+            some = [x for x in lines if json.loads(x)["model"] in ("chatgpt", "gpt4")]
+            (tmp_path / "some" / name).write_text("".join(some), "utf-8")
+        data, aligned, trained, clauses, gain = tmp_path / "some", 1661, 0.449, 0.407, 0.036
+    done = run("train", "extractor", data, "--out", "x.json", "--json", "-", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     told = json.loads(done.stdout)
-    assert (told["triplets"], told["aligned"]) == (10716, 6974)
+    assert told["aligned"] == aligned
     figures = {(r["method"], r["metric"]): r for r in told["rows"]}
-    assert figures["trained", "f1"]["value"] == pytest.approx(0.407, abs=0.02)
-    assert figures["clauses", "f1"]["value"] == pytest.approx(0.357, abs=0.001)
-    assert figures["trained - triplets", "f1"]["low"] > 0.02
+    assert figures["trained", "f1"]["value"] == pytest.approx(trained, abs=0.02)
+    assert figures["clauses", "f1"]["value"] == pytest.approx(clauses, abs=0.001)
+    assert figures["trained - triplets", "f1"]["value"] == pytest.approx(gain, abs=0.02)
+    assert figures["trained - triplets", "f1"]["low"] > (0.02 if aligned == 6974 else -0.05)

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
+from commands import run_command
 from repc_data import WORDS, pairs
 from repc_data import model as tiny
 from repc_data import states as plain
@@ -25,8 +24,7 @@ pytest.importorskip("transformers")
 
 
 def run(*arguments, cwd):
-    command = [sys.executable, "-m", "veridical", *map(str, arguments)]
-    return subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False)
+    return run_command(*arguments, cwd=cwd)
 
 
 @pytest.fixture(scope="module")

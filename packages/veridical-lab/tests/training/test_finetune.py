@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 
 import numpy as np
 import pytest
+from commands import run_command
 from nli_checkpoints import save
 
 from veridical.errors import ModelError, UsageError
@@ -150,8 +149,7 @@ def test_the_command(tmp_path):
     (tmp_path / "labelled.jsonl").write_text(text)
 
     def run(*arguments):
-        command = [sys.executable, "-m", "veridical", *arguments]
-        return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+        return run_command(*arguments, cwd=tmp_path)
 
     given = ("train", "checker", "labelled.jsonl", "--base", "./base", "--rate", "1e-3")
     done = run(*given, "--out", "mine", "--epochs", "20", "--bootstrap", "50", "--json", "-")

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from commands import run_command
 from nli_checkpoints import save
 
 import veridical
@@ -130,8 +130,7 @@ def test_from_the_command_line(folder: Path) -> None:
     save(folder / "base", "bert", names=None, classes=5)
 
     def run(*arguments: str) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "veridical", "train", "spans", *arguments]
-        return subprocess.run(command, capture_output=True, text=True, cwd=folder, timeout=300)
+        return run_command("train", "spans", *arguments, cwd=folder)
 
     given = ("response.jsonl", "--reader", "ragtruth", "--base", "base", "--out", "mine")
     done = run(*given, "--epochs", "4", "--rate", "1e-3", "--bootstrap", "20", "--json", "-")

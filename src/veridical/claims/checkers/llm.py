@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
@@ -23,9 +23,14 @@ if TYPE_CHECKING:
     from veridical.claims.claim import Claim
     from veridical.core.evidence import Evidence
 
-Shots = Literal[0, 3]
-#: Templates: with the record's question, without one, and with three examples.
-PROMPTS = ("refchecker_check_question", "refchecker_check", "refchecker_check_shots")
+Shots = Literal[0, 1, 3]
+#: Templates: with the record's question, without one, with three examples, and with one.
+PROMPTS = (
+    "refchecker_check_question",
+    "refchecker_check",
+    "refchecker_check_shots",
+    "refchecker_check_shot",
+)
 _TRIPLET = 'represented as a triplet formatted with ("subject", "predicate", "object")'
 _SENTENCE = "a sentence"
 _NAMES = tuple(label.capitalize() for label in LABELS)  # of the classes, in the templates
@@ -63,20 +68,25 @@ class LlmChecker:
 
     Args:
         llm: the endpoint asked; the run's own if None.
-        shots: examples in the prompt, 0 or 3. With examples the question is left out.
+        shots: examples in the prompt, 0, 1 or 3. With examples the question is left out.
 
     Source: Hu et al. 2024 (RefChecker), section 4.2 and appendix B.2.
     """
 
     llm: str | None = None
     shots: Shots = 0
+    shots_known: ClassVar[tuple[int, ...]] = (0, 1, 3)
 
     def __post_init__(self) -> None:
-        if self.shots not in (0, 3):
-            raise UsageError(f"shots must be 0 or 3, not {self.shots}")
+        if self.shots not in self.shots_known:
+            known = ", ".join(map(str, self.shots_known))
+            raise UsageError(f"shots must be one of {known}, not {self.shots}")
 
     async def __call__(
-        self, pairs: Sequence[tuple[Claim, str]], evidence: Evidence
+        self,
+        pairs: Sequence[tuple[Claim, str]],
+        evidence: Evidence,
+        alternatives: Sequence[Sequence[int]] = (),
     ) -> NDArray[np.float64]:
         """(n, 3) probabilities of each (claim, passage).
 
@@ -111,9 +121,9 @@ def template(
     names: Sequence[str], evidence: Evidence, shots: Shots
 ) -> tuple[Prompt, dict[str, Any]]:
     """The one of ``names`` (ordered as :data:`PROMPTS`) to use, and the parts the record fills."""
-    with_question, without, with_shots = names
+    with_question, without, *with_shots = names
     if shots:
-        return load_prompt(with_shots), {}
+        return load_prompt(with_shots[shots == 1]), {}
     question = question_of(evidence.record)
     if question is None:
         return load_prompt(without), {}

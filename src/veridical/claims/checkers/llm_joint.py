@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -61,6 +61,7 @@ class JointChecker(LlmChecker):
     """
 
     per_call: int = 5
+    shots_known: ClassVar[tuple[int, ...]] = (0, 3)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -68,7 +69,10 @@ class JointChecker(LlmChecker):
             raise UsageError(f"per_call must be from 1 to {_MOST}, not {self.per_call}")
 
     async def __call__(
-        self, pairs: Sequence[tuple[Claim, str]], evidence: Evidence
+        self,
+        pairs: Sequence[tuple[Claim, str]],
+        evidence: Evidence,
+        alternatives: Sequence[Sequence[int]] = (),
     ) -> NDArray[np.float64]:
         """(n, 3) probabilities of each (claim, passage).
 

@@ -27,7 +27,10 @@ class NliChecker:
     nli: str | None = None
 
     async def __call__(
-        self, pairs: Sequence[tuple[Claim, str]], evidence: Evidence
+        self,
+        pairs: Sequence[tuple[Claim, str]],
+        evidence: Evidence,
+        alternatives: Sequence[Sequence[int]] = (),
     ) -> NDArray[np.float64]:
         """(n, 3) probabilities of each (claim, passage).
 

@@ -60,16 +60,19 @@ class NliWordsChecker(NliChecker):
     """
 
     async def __call__(
-        self, pairs: Sequence[tuple[Claim, str]], evidence: Evidence
+        self,
+        pairs: Sequence[tuple[Claim, str]],
+        evidence: Evidence,
+        alternatives: Sequence[Sequence[int]] = (),
     ) -> NDArray[np.float64]:
-        """(n, 3) probabilities of each (claim, passage).
+        """(n, 3) probabilities of each (claim, passage); NaN where one was left unread.
 
         Raises:
             NotApplicable: the model does not read the script most of the texts are in.
             ModelError: the model failed on one of the pairs.
         """
         texts = [(passage, claim.text) for claim, passage in pairs]
-        table = (await passage_verdicts(evidence, texts, self.nli)).probabilities
+        table = (await passage_verdicts(evidence, texts, self.nli, alternatives)).probabilities
         entailment, neutral, contradiction = range(len(LABELS))
         claim_words = [_content_of(claim.text) for claim, _ in pairs]
         together: dict[str, set[str]] = {}

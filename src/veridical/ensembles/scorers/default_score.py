@@ -13,17 +13,17 @@ from veridical.ensembles.scorers import default_set as default
 from veridical.ensembles.scorers.components import missing, scores_of, unscored
 from veridical.ensembles.scorers.default_long import LongAnswer, long_answer
 from veridical.ensembles.scorers.default_set import Field, MemberRisk
-from veridical.ensembles.scorers.unread import wrong_values
 from veridical.errors import NotApplicable
 from veridical.scorers.grounding._cited import miscited
-from veridical.scorers.grounding._missed_answer import Missed, missed_answer
+from veridical.text.finding_kinds import finding_kind
 from veridical.text.scripts import UNREAD
-from veridical.text.spans import Span
+from veridical.text.spans import FindingKind, Span
 
 if TYPE_CHECKING:
     from veridical.core.evidence import Evidence
     from veridical.core.records import Record, Source
     from veridical.core.registry import BoundScorer
+    from veridical.scorers.grounding._missed_answer import Missed
 
 _DIGITS = 6  # of risks: what two computers agree on
 _EVEN = 0.5
@@ -64,6 +64,8 @@ class _Members(NamedTuple):
         bound = self.by_field[field].get(default.FIGURES)
         if bound is None:
             return None
+        from veridical.ensembles.scorers.unread import wrong_values
+
         texts = [s.text for s in _sources(record, field)]
         wrong = wrong_values(self.scores[bound.key], span, self.gate.answer, texts)
         evidence = [item for unit in wrong for item in unit.evidence]
@@ -151,6 +153,8 @@ async def score(
     if not any(map(str.isalnum, record.answer)):
         raise NotApplicable("the response holds no word")
     if states_nothing(record):
+        from veridical.scorers.grounding._missed_answer import missed_answer
+
         asks = "contexts" in by_field and asks_nli and not evidence.nli_by_llm()
         missed = await missed_answer(record, evidence) if asks else None
         return _abstention(record, missed)
@@ -213,10 +217,14 @@ def _score(
         "missing": missing(members.scores),
         "abstained": False,
     }
+    texts = [] if lead is None else [s.text for s in _sources(record, lead)]
     units = [
         unit
         for s in sentences
-        for unit in (_unit(s, lead, members, prior), *_pieces(s, lead, members, prior))
+        for unit in (
+            _unit(s, lead, members, prior, texts),
+            *_pieces(s, lead, members, prior, texts),
+        )
     ]
     return Score.of(risk, raw=raw, units=units)
 
@@ -377,7 +385,13 @@ def _weights(members: _Members, leads: Sequence[Field]) -> dict[str, float]:
     return weights
 
 
-def _unit(sentence: _Sentence, lead: Field | None, members: _Members, prior: float) -> Unit:
+def _unit(
+    sentence: _Sentence,
+    lead: Field | None,
+    members: _Members,
+    prior: float,
+    texts: Sequence[str],
+) -> Unit:
     if sentence.odds is None:
         return unread_unit(sentence.span) if sentence.unread else Unit.of(sentence.span, None)
     even = round(default.sigmoid(sentence.odds), _DIGITS)
@@ -389,20 +403,35 @@ def _unit(sentence: _Sentence, lead: Field | None, members: _Members, prior: flo
         label = "unsupported"
     risk = round(default.shifted(even, prior), _DIGITS)
     flagged = label in (_CONTRADICTION, "neutral", "unsupported")
+    if label is None and lead is not None:
+        flagged = default.cuts(lead, members.nli).zone(even) == "flagged"
     found = members.findings(lead, sentence.span) if flagged else []
     return Unit.of(
         sentence.span,
         risk,
         raw=even,
         label=label,
-        kind=max(found, key=lambda u: u.risk or 0.0).kind if found else None,
+        kind=_kind(sentence.span.text, label, found, texts) if flagged else None,
         probabilities=probabilities,
         evidence=_evidence(sentence, lead, members, label, even),
     )
 
 
+def _kind(
+    text: str, label: str | None, found: Sequence[Unit], sources: Sequence[str]
+) -> FindingKind | None:
+    """Return the kind of a flagged piece: that of its worst finding, else by its words."""
+    if found:
+        return max(found, key=lambda u: u.risk or 0.0).kind
+    return finding_kind(text, label == _CONTRADICTION, sources)
+
+
 def _pieces(
-    sentence: _Sentence, lead: Field | None, members: _Members, prior: float
+    sentence: _Sentence,
+    lead: Field | None,
+    members: _Members,
+    prior: float,
+    texts: Sequence[str],
 ) -> Iterator[Unit]:
     """Yield the wrong values and words of a sentence that is not good, by the leading field's
     members that find them."""
@@ -420,7 +449,8 @@ def _pieces(
     for unit in sorted(found, key=lambda u: u.start):
         if unit.risk is not None:
             risk = default.shifted(unit.risk, prior)
-            yield unit.model_copy(update={"risk": risk, "raw": unit.risk})
+            kind = unit.kind or _kind(unit.text, unit.label, [], texts)
+            yield unit.model_copy(update={"risk": risk, "raw": unit.risk, "kind": kind})
 
 
 def _probabilities(even: float, said: Mapping[str, MemberRisk]) -> dict[str, float] | None:

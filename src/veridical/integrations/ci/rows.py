@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple, cast
 
-from veridical.core.explain import verdict_of
 from veridical.core.prompt_text import question_text
 from veridical.core.verdict_cuts import FLAGGED
 from veridical.decide.gates import NO_STATEMENT
@@ -15,8 +14,9 @@ from veridical.integrations.words import headline, shortened, told
 from veridical.io.source import RowPlace
 
 if TYPE_CHECKING:
+    from veridical.core.explain import ShownPiece
     from veridical.core.records import Record
-    from veridical.core.scores import Headline, Result, Unit
+    from veridical.core.scores import Headline, Result
     from veridical.decide.gates import Tally
     from veridical.errors import RowError
     from veridical.report.results import Results
@@ -87,22 +87,16 @@ def case(row: CiRow, tally: Tally) -> Case:
     if result.decision is not None:
         facts["decision"] = result.decision
     kind, outcome = _outcome(result, tally)
+    worst = result.shown().worst_text(record.response)
     if outcome == "passed":
         if result.verdict == "unclear":
-            facts["note"] = f"{VERDICTS['unclear'][0]} {shortened(_worst_text(row), 300)}"
+            facts["note"] = f"{VERDICTS['unclear'][0]} {shortened(worst, 300)}"
         return Case(name, suite, "passed", properties=facts)
     lines = list(told(result, record.response, question_text(record.prompt) or None))
-    message = f"{kind}: {_worst_text(row)}"
+    message = f"{kind}: {worst}"
     if outcome == "skipped":
         message = f"{kind}: {lines[1]}" if len(lines) > 1 else kind
     return Case(name, suite, outcome, kind, message, "\n".join(lines), facts)
-
-
-def _worst_text(row: CiRow) -> str:
-    """Return the worst sentence; the answer where none was judged."""
-    assert row.result is not None and row.record is not None
-    worst = row.result.worst
-    return row.record.response if worst is None else worst.text
 
 
 def _outcome(result: Result, tally: Tally) -> tuple[str, Outcome]:
@@ -139,55 +133,52 @@ def findings(row: CiRow, tally: Tally) -> Iterator[SarifFinding]:
         )
         return
     assert row.result is not None and row.record is not None
-    result = row.result
+    result, shown = row.result, row.result.shown()
     found = False
     if result.verdict in VERDICTS and result.reason != NO_STATEMENT:
-        units: list[Unit | None] = list(_wrong(result))
-        for unit in units or [None]:
+        judged = shown.sentences if result.verdict != "unchecked" else ()
+        wrong: list[ShownPiece | None] = [piece for piece in judged if piece.verdict in VERDICTS]
+        for piece in wrong or [None]:
             found = True
-            yield _finding(row, unit, result.verdict)
+            yield _finding(row, piece, result.verdict)
     causes = list(tally.gates.causes(cast("Headline", result)))
     if causes and not found:
         rule = SarifRule("gate", "The answer does not pass a gate.", "error")
-        yield _finding(row, result.worst, "gate", rule, ", ".join(causes))
-
-
-def _wrong(result: Result) -> Iterator[Unit]:
-    """The sentences that the verdict speaks against."""
-    if result.verdict == "unchecked":
-        return
-    for unit in result.spans:
-        if unit.level != "span" and verdict_of(unit, result.verdict) in VERDICTS:
-            yield unit
+        yield _finding(row, shown.worst, "gate", rule, ", ".join(causes))
 
 
 def _finding(
-    row: CiRow, unit: Unit | None, verdict: str, rule: SarifRule | None = None, why: str = ""
+    row: CiRow, piece: ShownPiece | None, verdict: str, rule: SarifRule | None = None, why: str = ""
 ) -> SarifFinding:
     assert row.result is not None and row.record is not None
     record, result = row.record, row.result
-    of_unit = verdict if unit is None else verdict_of(unit, result.verdict)
+    judged = verdict if piece is None else piece.verdict
+    about = "" if rule is None else rule.id
     if rule is None:
-        description, level = VERDICTS[of_unit]
+        description, level = VERDICTS[judged]
         by = (result.by or "").partition("(")[0]
-        rule = SarifRule(f"{of_unit}/{by}" if by else of_unit, description, level)
-        why = rule.id.partition("/")[0]
-    text = record.response if unit is None else unit.text
-    risk = result.risk if unit is None else unit.risk
+        about = f"{judged}/{by}" if by else judged
+        kind = None if piece is None else piece.kind
+        if kind is None:
+            rule = SarifRule(about, description, level)
+        else:
+            rule = SarifRule(f"{about}/{kind}", f"{description} Kind: {kind}.", level)
+        why = judged if kind is None else f"{judged}, {kind}"
+    text = record.response if piece is None else piece.text
+    risk = result.risk if piece is None else piece.risk
     message = f'{why}{"" if risk is None else f", risk {risk:.2f}"}: "{shortened(text, 500)}"'
-    if unit is not None and unit.evidence:
-        item = unit.evidence[0]
-        passage = "closest passage, " if of_unit in ("unsupported", "unclear") else ""
-        place = f"{passage}{item.kind} {item.index + 1}"
+    if piece is not None and piece.evidence:
+        item = piece.evidence[0]
+        place = f"closest passage, {item.source}" if item.closest else item.source
         message += f'; {place}: "{shortened(item.text, 300)}"'
         if item.computed is not None:
             message += f"; computed: {shortened(item.computed, 300)}"
-    if unit is None and result.reason is not None:
+    if piece is None and result.reason is not None:
         message = f"{headline(result)} ({result.reason}): {shortened(text, 500)}"
     prompt = question_text(record.prompt) or ("" if result.id == result.row else f"id {result.id}")
     facts = {"id": result.id, "row": result.row, "risk": risk, "verdict": result.verdict}
-    if unit is not None and unit.kind is not None:
-        facts["kind"] = unit.kind
+    if piece is not None and piece.kind is not None:
+        facts["kind"] = piece.kind
     return SarifFinding(
-        rule, message, row.place.file, row.place.line, (rule.id, prompt, text), risk, facts
+        rule, message, row.place.file, row.place.line, (about, prompt, text), risk, facts
     )

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, get_args
 
 from veridical.core.prompt_text import question_text
 from veridical.core.verdict_cuts import FLAGGED, Verdict
-from veridical.engine.outcome import outcome
 from veridical.integrations.ci.rows import CiRow
 from veridical.integrations.words import headline, shortened
 from veridical.report.document import (
@@ -23,6 +22,7 @@ from veridical.report.document import (
     plain_table,
 )
 from veridical.report.formats import interval, number, share
+from veridical.report.outcome import outcome
 
 if TYPE_CHECKING:
     from veridical.core.records import Record
@@ -105,10 +105,10 @@ def _details(record: Record, result: Result) -> Iterator[list[str | StyledText]]
     question = question_text(record.prompt)
     if question:
         yield ["question: ", _quote(question)]
-    worst = result.worst
-    yield ["answer: ", _quote(record.response if worst is None else worst.text)]
-    for e in worst.evidence[:1] if worst is not None else ():
-        yield [f"{e.kind} {e.index + 1}: ", _quote(e.text)]
+    shown = result.shown()
+    yield ["answer: ", _quote(shown.worst_text(record.response))]
+    for item in shown.evidence[:1]:
+        yield [f"{item.source}: ", _quote(item.text)]
 
 
 def _quote(text: str) -> StyledText:

@@ -38,6 +38,7 @@ _OF_ATTENTION = ("num_heads", "mask_filter_value", "scale", "unidirectional")
 _SMOOTHED = 0.5
 _LEAST = 1e-5
 _STEPS, _ZERO = 127, 128  # of a byte on either side of what stands for 0
+_DISTANCES = 2  # axis of a bias (1, heads, distances) that depends on how far tokens are apart
 _NORMALISES = 17  # version of ONNX from which normalisation is an operator
 #: Greatest mean difference of a probability, over pairs and classes.
 DIFFERENCE = 0.03
@@ -228,9 +229,9 @@ def _rounded(
 
 
 def _apart(one: OnnxNode, file: OnnxFile, producers: Mapping[str, OnnxNode]) -> list[OnnxNode]:
-    """The same function without two operators of ONNX Runtime: attention that holds its
-    projections, and the sum that is normalised at once, which takes four times as long as the two
-    by themselves."""
+    """The same function without what is slow: attention that holds its projections in float32;
+    the sum that is normalised at once, which takes four times as long as the two by themselves;
+    single numbers gathered from a table of distances."""
     if one.operator == "Attention":
         matrix = file.constant(one.inputs[1], producers)
         past = any(one.inputs[4:5]) or any(one.outputs[1:])
@@ -238,6 +239,10 @@ def _apart(one: OnnxNode, file: OnnxFile, producers: Mapping[str, OnnxNode]) -> 
             return _projected(one, matrix.shape[-1], file)
     if one.operator == "SkipLayerNormalization" and not any(one.outputs[1:3]):
         return _summed(one) if file.opset >= _NORMALISES else [one]
+    if one.operator == "Gather" and one.attributes().get("axis") == _DISTANCES:
+        table = file.constant(one.inputs[0], producers)
+        if table is not None and table.ndim == _DISTANCES + 1:
+            return _by_rows(one, table, file)
     return [one]
 
 
@@ -256,6 +261,18 @@ def _projected(attention: OnnxNode, width: int, file: OnnxFile) -> list[OnnxNode
         node("MatMul", attention.inputs[:2], [f"{made}_all"]),
         node("Split", [f"{made}_all", f"{made}_sizes"], parts, axis=-1),
         node("MultiHeadAttention", [*parts, biases, mask, scores], [made], MICROSOFT, **taken),
+    ]
+
+
+def _by_rows(gather: OnnxNode, table: NDArray[Any], file: OnnxFile) -> list[OnnxNode]:
+    """A gather along the last axis of (1, heads, distances) weights as one of whole rows, turned
+    back: single numbers are gathered eight times as slowly."""
+    (name,) = gather.outputs
+    file.weights[f"{name}_rows"] = np.ascontiguousarray(np.moveaxis(table, _DISTANCES, 0))
+    turned = node("Transpose", [f"{name}_gathered"], [name])
+    return [
+        node("Gather", [f"{name}_rows", gather.inputs[1]], [f"{name}_gathered"], axis=0),
+        turned._replace(rest=turned.rest + wire_integers("perm", [2, 3, 0, 1])),
     ]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Literal
 
 import numpy as np
 
@@ -14,6 +15,9 @@ from veridical.core.registry import scorer
 from veridical.core.scores import Score
 from veridical.core.stated import stated_answer, stated_source
 from veridical.core.verdicts import Verdicts
+
+#: What is judged: short texts with their question, as ``stated``, or all as they are (``plain``).
+Texts = Literal["stated", "plain"]
 
 
 @scorer(
@@ -53,7 +57,7 @@ async def entailment(
     Raises:
         NotApplicable: the response is blank, or there is nothing to compare it with.
     """
-    parts, verdicts = await _both_ways(record, evidence, against, answer)
+    parts, verdicts = await _both_ways(record, evidence, against, answer, "stated")
     agreement = np.zeros(len(parts.others))
     agreement[parts.found] = verdicts.entailment.reshape(2, -1).mean(axis=0)
     if answer is None:
@@ -72,7 +76,7 @@ async def entailment(
     cost="nli",
     version=3,
     raw_is="confidence",
-    added={"answer"},
+    added={"answer", "texts"},
     presets={"all"},
 )
 async def noncontradiction(
@@ -81,17 +85,18 @@ async def noncontradiction(
     *,
     against: Against = "samples",
     answer: AnswerPart | None = None,
+    texts: Texts = "stated",
 ) -> Score:
     """Mean over samples of 1 - P(contradiction) with the response, averaged over both directions.
-
-    A short answer is judged with its question, as a statement (see
-    :func:`veridical.text.statements.statement`); so are short samples and references.
 
     Args:
         against: what the response is compared with. The mean is over samples; of several
             contexts or references the one that contradicts it least counts.
         answer: compare a part of each text, as ``exact_match`` does; a sample without it
             contradicts.
+        texts: ``stated`` judges a short answer, sample or reference with its question, as a
+            statement (see :func:`veridical.text.statements.statement`); ``plain`` all texts as they
+            are, as published.
 
     ``raw`` is that value, in [0, 1] (confidence); ``risk = 1 - raw``.
 
@@ -99,7 +104,7 @@ async def noncontradiction(
         NotApplicable: the response is blank, there is nothing to compare it with, or the NLI
             model has no class for contradiction.
     """
-    parts, verdicts = await _both_ways(record, evidence, against, answer)
+    parts, verdicts = await _both_ways(record, evidence, against, answer, texts)
     contradiction = np.ones(len(parts.others))
     contradiction[parts.found] = verdicts.contradiction.reshape(2, -1).mean(axis=0)
     risk = float(contradiction.mean() if against == "samples" else contradiction.min())
@@ -107,13 +112,16 @@ async def noncontradiction(
 
 
 async def _both_ways(
-    record: Record, evidence: Evidence, against: Against, answer: str | None
+    record: Record, evidence: Evidence, against: Against, answer: str | None, texts: Texts
 ) -> tuple[Parts, Verdicts]:
     """Return what is compared, and the verdicts on all that is found: first with the response as
     premise, then with it as hypothesis."""
     parts = answer_parts(record, against, answer)
-    response = stated_answer(record, parts.response)
+    response = parts.response
     compared = [replace(parts.sources[i], text=parts.others[i] or "") for i in parts.found]
-    texts = [stated_source(record, evidence, s) for s in compared]
-    pairs = [(response, t) for t in texts] + [(t, response) for t in texts]
+    others = [source.text for source in compared]
+    if texts == "stated":
+        response = stated_answer(record, response)
+        others = [stated_source(record, evidence, source) for source in compared]
+    pairs = [(response, t) for t in others] + [(t, response) for t in others]
     return parts, await evidence.nli(pairs)

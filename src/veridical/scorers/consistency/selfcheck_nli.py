@@ -14,6 +14,7 @@ from veridical.core.scores import SHOWN, Score, Unit
 from veridical.core.stated import stated_sentences, stated_source
 from veridical.core.verdicts import Verdicts
 from veridical.scorers._most_about import sentence_most_about
+from veridical.scorers.consistency.pairwise_nli import Texts
 
 
 @scorer(
@@ -24,6 +25,7 @@ from veridical.scorers._most_about import sentence_most_about
     cost="nli",
     version=4,
     raw_is="risk",
+    added={"texts"},
     presets={"all", "auto"},
 )
 async def selfcheck_nli(
@@ -32,19 +34,22 @@ async def selfcheck_nli(
     *,
     order: Literal["paper", "code"] = "paper",
     against: Against = "samples",
+    texts: Texts = "stated",
 ) -> Score:
     """Mean over samples of the probability that a sample contradicts a sentence.
 
     The probability is of contradiction and entailment alone, e^c / (e^c + e^e), so that neutral
-    does not count. A short answer, sample or reference is judged with its question, as a statement.
-    Where the notation of a short answer and a sample tells whether they are the same (numbers with
-    units, dates, options, lists, JSON), it decides: 0 or 1.
+    does not count.
 
     Args:
         order: ``paper`` takes the sample as premise and the sentence as hypothesis; ``code`` the
             other way round, as the published package does and the published figures rest on.
         against: what the sentences are compared with. The mean is over samples; of several
             contexts or references the most supportive counts, as one that says it is enough.
+        texts: ``stated`` judges a short answer, sample or reference with its question, as a
+            statement; where the notation of a short answer and a sample tells whether they are the
+            same (numbers with units, dates, options, lists, JSON), it decides: 0 or 1. ``plain``
+            judges all texts as they are, as published.
 
     A sentence's ``raw`` and risk are that probability, in [0, 1]. Its ``probabilities`` are the
     three classes' means over samples, and its label the largest of them; its evidence is the
@@ -58,13 +63,15 @@ async def selfcheck_nli(
     """
     sentences = record.need_sentences()
     sources = record.against(against)
-    premises = [stated_source(record, evidence, x) for x in sources]
-    pairs = [(p, text) for text in stated_sentences(record, sentences) for p in premises]
+    plain = texts == "plain"
+    premises = [x.text if plain else stated_source(record, evidence, x) for x in sources]
+    judged = [s.text for s in sentences] if plain else stated_sentences(record, sentences)
+    pairs = [(p, text) for text in judged for p in premises]
     verdicts = await evidence.nli(pairs if order == "paper" else [(h, p) for p, h in pairs])
     shape = (len(sentences), len(sources))
     contradiction = verdicts.contradiction_vs_entailment().reshape(shape)
     classes = verdicts.probabilities.reshape(*shape, 3)
-    if len(sentences) == 1:
+    if len(sentences) == 1 and not plain:
         for n, same in enumerate(known_agreement(record, sources)):
             if same is not None:
                 contradiction[:, n] = 1 - same

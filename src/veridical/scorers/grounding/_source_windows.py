@@ -55,6 +55,16 @@ class Windowed:
         )
         return list(dict.fromkeys(self.pair(i, k) for i, k in places))
 
+    def alternatives(self, pairs: Sequence[tuple[str, str]]) -> list[list[int]]:
+        """Return the places in ``pairs`` of what judges each sentence by each group of sources, the
+        window most about it first."""
+        at = {pair: place for place, pair in enumerate(pairs)}
+        return [
+            [at[self.pair(i, k)] for k in dict.fromkeys([reading.about, *reading.read.tolist()])]
+            for i, of_groups in enumerate(self.readings)
+            for reading in of_groups
+        ]
+
 
 def source_windows(
     record: Record, evidence: Evidence, against: Against, top: int, gate: LanguageGate | None = None

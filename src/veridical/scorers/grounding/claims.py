@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -24,6 +25,7 @@ from veridical.core.records import Record
 from veridical.core.registry import Cost, scorer
 from veridical.core.scores import Score, Unit
 from veridical.errors import ModelError, NotApplicable, UsageError
+from veridical.text.finding_kinds import finding_kind
 from veridical.text.passages import SIZE
 from veridical.text.spans import Span
 
@@ -51,7 +53,8 @@ def _costs(
     _checkers(checker, options)
     rules.find_rule(others["aggregate"])
     ReadingOptions(select, others["top"], ranker, others["window"])
-    return others_ask | majority.costs_of(checker)
+    placing: set[Cost] = {"embed"} if others["place"] == "embeddings" else set()
+    return others_ask | majority.costs_of(checker) | placing
 
 
 def _prompts(extractor: str, checker: str, **_: object) -> tuple[str, ...]:
@@ -85,11 +88,12 @@ def _models(
     needs={"against"},
     source="Hu 2024 (RefChecker), sections 3 and 4",
     cost="llm",
-    version=6,
+    version=7,
     uses={"nli", "embed", "tokens", "probabilities"},
     presets={"all", "auto"},
     raw_is="risk",
     raw_key="risk",
+    added={"place"},
     costs_by=_costs,
     models=_models,
     prompts=_prompts,
@@ -112,7 +116,8 @@ async def claims(
     llm: str | None = None,
     proxy: str | None = None,
     model: RepcFile | None = None,
-    shots: Literal[0, 3] = 0,
+    shots: Literal[0, 1, 3] = 0,
+    place: Literal["words", "embeddings"] = "words",
 ) -> Score:
     """Whether the sources entail each claim of the response.
 
@@ -149,7 +154,8 @@ async def claims(
             (:func:`veridical.claims.rule`).
         weights: of entailment, neutral and contradiction, each in [0, 1], for ``weighted``.
         select: passages a claim is checked by where there are more than ``top``: ``bm25``,
-            ``embedding``, ``cross_encoder``, or ``all``.
+            ``embedding``, ``cross_encoder``, or ``all``. With ``merge=about`` and
+            ``checker=nli_words`` those that cannot entail it best are not read, but by ``all``.
         top: how many, at least 1.
         ranker: NLI model of ``cross_encoder``; that of ``nli`` if None.
         window: characters of a passage of whole sentences, at least 100.
@@ -157,7 +163,10 @@ async def claims(
         llm: of extractor and checker; the run's own if None.
         proxy: language model whose hidden states ``repc`` reads.
         model: file that ``repc`` was trained into.
-        shots: examples in the prompt of ``llm`` and ``llm_joint``.
+        shots: examples in the prompt of ``llm`` (0, 1 or 3) and ``llm_joint`` (0 or 3).
+        place: where in the response a claim comes from: by the ``words`` that they share; or, where
+            its sentence lacks half of its words, by ``embeddings`` of those and of the sentences,
+            as published ("William King died early": "He passed away young").
 
     ``raw`` has the aggregated ``risk``; the ``label`` of the response (by majority where the rule
     is ``major``, else strict: contradiction if any claim is, else neutral if any is); the shares of
@@ -182,6 +191,11 @@ async def claims(
     if extraction.abstained:
         return Score.of(0.0, raw=_raw(0.0, rules.ABSTAIN, [], extraction))
     _need_claims(extraction)
+    if place == "embeddings":
+        from veridical.claims.embedded_places import placed_by_embeddings
+
+        placed = await placed_by_embeddings(record, extraction.claims, evidence)
+        extraction = replace(extraction, claims=tuple(placed))
     gate = await _gate(record, evidence, checker, nli)
     spoken, unread = _by_language(record, extraction, gate)
     read = gate.sources(sources)
@@ -196,7 +210,8 @@ async def claims(
         verdicts = [v for v in verdicts if v.label != "neutral"]
     if not verdicts:
         return gate.unread(_sentences_of(record, extraction.claims))
-    return _scored(record.response, extraction, verdicts, unread, aggregate, weights)
+    texts = [s.text for s in sources]
+    return _scored(record.response, texts, extraction, verdicts, unread, aggregate, weights)
 
 
 async def _gate(record: Record, evidence: Evidence, checker: str, nli: str | None) -> LanguageGate:
@@ -230,6 +245,7 @@ def _need_claims(extraction: Extraction) -> None:
 
 def _scored(
     response: str,
+    sources: Sequence[str],
     extraction: Extraction,
     verdicts: Sequence[Verdict],
     unread: Sequence[Claim],
@@ -241,18 +257,22 @@ def _scored(
     judged = rules.Judged(tuple(v.label for v in verdicts), table, weights)
     risk = rules.risk_of(judged, aggregate)
     label = (rules.major if aggregate == "major" else rules.strict)(judged.labels)
-    units = [_unit(response, v) for v in verdicts]
+    units = [_unit(response, v, sources) for v in verdicts]
     units += [Unit.of(c.span(response), None, level="claim", reason="language") for c in unread]
     return Score.of(risk, raw=_raw(risk, label, verdicts, extraction, unread), units=units)
 
 
-def _unit(response: str, verdict: Verdict) -> Unit:
+def _unit(response: str, verdict: Verdict, sources: Sequence[str]) -> Unit:
+    kind = None
+    if verdict.label in ("neutral", "contradiction"):
+        kind = finding_kind(verdict.claim.text, verdict.label == "contradiction", sources)
     return Unit.of(
         verdict.claim.span(response),
         verdict.risk,
         raw=verdict.risk,
         level="claim",
         label=verdict.label,
+        kind=kind,
         probabilities=verdict.probabilities,
         evidence=verdict.evidence,
     )

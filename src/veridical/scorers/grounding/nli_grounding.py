@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Literal
 
 import numpy as np
@@ -17,9 +17,11 @@ from veridical.core.records import Against, Record
 from veridical.core.registry import scorer
 from veridical.core.scores import SHOWN, Score, Unit
 from veridical.core.stated import unit_of_each
+from veridical.core.verdicts import Verdicts
 from veridical.errors import NotApplicable
 from veridical.scorers._most_about import most_about_of
 from veridical.scorers.grounding._source_windows import Windowed, source_windows
+from veridical.text.finding_kinds import finding_kind
 
 _ENTAILMENT, _NEUTRAL, _CONTRADICTION = range(len(LABELS))
 
@@ -31,7 +33,7 @@ _ENTAILMENT, _NEUTRAL, _CONTRADICTION = range(len(LABELS))
     needs={"against"},
     source="Veridical: best window, after Laban 2022 and Honovich 2022 (TRUE)",
     cost="nli",
-    version=6,
+    version=7,
     raw_is="risk",
     presets={"all", "auto"},
 )
@@ -48,11 +50,11 @@ async def nli_grounding(
     Sources are read in windows of whole sentences (about 1200 characters, the last sentence of
     one beginning the next), and those that can matter to a sentence judge it: each as a whole, and
     by its two sentences that share most words with it, each alone. P(entailment) by a window is the
-    mean of that by the whole and the larger of the two, and of a sentence the largest over windows
-    (see ``passage_verdicts``). P(contradiction) is that of the window most about the sentence, by
-    words they share (see ``MostAbout``), as a window about something else contradicts nothing, and
-    0 if that one is not about the same matter (see ``same_matter``); it is capped at
-    1 - P(entailment), and neutral is the rest.
+    mean of that by the whole and the larger of the two, and of a sentence the largest over windows;
+    a window that cannot be the best is not read (see ``passage_verdicts``). P(contradiction) is
+    that of the window most about the sentence, by words they share (see ``MostAbout``), as a window
+    about something else contradicts nothing, and 0 if that one is not about the same matter (see
+    ``same_matter``); it is capped at 1 - P(entailment), and neutral is the rest.
 
     Args:
         against: contexts are read as one source, and so are references: one window that entails
@@ -63,7 +65,7 @@ async def nli_grounding(
         top: how many full windows judge a sentence: as many windows as hold that much text
             (8: about 9600 characters), the best by BM25, and always the one most about it.
             Sources no longer than that are read whole, and so are all for a sentence that shares
-            no word with them. 0 reads every window for every sentence.
+            no word with them. 0 reads every window for every sentence, whatever the others say.
 
     A sentence in a language that the model does not read has no risk, and its reason is
     ``language``; so has each where it reads none of the sources, and one that the sources it reads
@@ -82,10 +84,11 @@ async def nli_grounding(
     if not read.sentences:
         return gate.unread(read.unread)
     pairs = read.pairs()
-    verdicts = await passage_verdicts(evidence, pairs)
+    alternatives = read.alternatives(pairs) if top else []
+    verdicts = await passage_verdicts(evidence, pairs, alternatives=alternatives)
     if risk == "contradiction" and not verdicts.contradicts:
         raise NotApplicable("the NLI model has no class for contradiction")
-    judged = dict(zip(pairs, verdicts.probabilities, strict=True))
+    judged = read_rows(pairs, verdicts)
     found = grounded_units(read, judged, evidence, risk)
     units = unit_of_each(record, [*found, *map(unread_unit, read.unread)])
     risks = [u.risk for u in units if u.risk is not None]
@@ -95,6 +98,14 @@ async def nli_grounding(
     return Score.of(largest, raw=largest, units=units)
 
 
+def read_rows(
+    pairs: Sequence[tuple[str, str]], verdicts: Verdicts
+) -> dict[tuple[str, str], NDArray[np.float64]]:
+    """The (3,) probabilities of the pairs that were not left unread."""
+    rows = zip(pairs, verdicts.probabilities, strict=True)
+    return {pair: row for pair, row in rows if not np.isnan(row).any()}
+
+
 def grounded_units(
     read: Windowed,
     judged: Mapping[tuple[str, str], NDArray[np.float64]],
@@ -102,14 +113,15 @@ def grounded_units(
     risk: str = "nonentailment",
 ) -> list[Unit]:
     """A unit for each sentence of what was ``read``, as :func:`nli_grounding` makes it of the (3,)
-    probabilities of each pair of :meth:`~Windowed.pairs`."""
+    probabilities of the pairs of :meth:`~Windowed.pairs` that were judged."""
     units = []
     for i, sentence in enumerate(read.sentences):
         merged = []
         for r in read.readings[i]:
-            table = np.array([judged[read.pair(i, k)] for k in r.read])
-            of_group, best = best_and_about(table, int(r.read.searchsorted(r.about)))
-            merged.append((of_group, int(r.read[best]), r.about))
+            places = [int(k) for k in r.read if read.pair(i, int(k)) in judged]
+            table = np.array([judged[read.pair(i, k)] for k in places])
+            of_group, best = best_and_about(table, places.index(r.about))
+            merged.append((of_group, places[best], r.about))
         probabilities = np.mean([of_group for of_group, *_ in merged], axis=0)
         label = int(probabilities.argmax())
         merged.sort(key=lambda m: -m[0][label])
@@ -125,6 +137,9 @@ def grounded_units(
             units.append(unread_unit(sentence))
             continue
         e, c = probabilities[_ENTAILMENT], probabilities[_CONTRADICTION]
+        flagged = label in (_NEUTRAL, _CONTRADICTION)
+        texts = [s.text for s in read.sources]
+        kind = finding_kind(sentence.text, label == _CONTRADICTION, texts) if flagged else None
         value = float(1 - e if risk == "nonentailment" else c)
         units.append(
             Unit.of(
@@ -132,6 +147,7 @@ def grounded_units(
                 value,
                 raw=value,
                 label=LABELS[label],
+                kind=kind,
                 probabilities=dict(zip(LABELS, probabilities.tolist(), strict=True)),
                 evidence=items,
             )

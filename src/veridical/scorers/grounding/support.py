@@ -11,15 +11,16 @@ from veridical.core.evidence import Evidence
 from veridical.core.prompt_text import message_text
 from veridical.core.records import Against, Record, Source
 from veridical.core.registry import scorer
-from veridical.core.scores import EvidenceItem, FindingKind, Score, Unit
+from veridical.core.scores import EvidenceItem, Score, Unit
 from veridical.errors import NotApplicable
 from veridical.text.aliases import definitions, in_words_of
 from veridical.text.citations import blanked_markers
 from veridical.text.fact_sources import FactSources, Match, Mentions
 from veridical.text.facts import Fact, Facts, same_length_lower
 from veridical.text.polarity import opposes
-from veridical.text.spans import Span
+from veridical.text.spans import FindingKind, Span
 from veridical.text.values.compare import ValueFinding, findings
+from veridical.text.values.compute import cues_of
 from veridical.text.values.order import turned_round
 from veridical.text.values.places import placed
 from veridical.text.values.sources import ValuePlace, source_values
@@ -33,6 +34,8 @@ CONTRADICTION = "contradiction"
 _UNSUPPORTED = 0.5
 #: Support of a value that no source has, while none has another one in its place.
 _ABSENT = 0.1
+#: Operations whose words announce a computed value.
+_OPERATIONS = frozenset({"sum", "mean"})
 _BEFORE = 300  # characters before a sentence in which its pronoun has its name
 _FIGURES = re.compile(r"\d+")
 AUTO_ORDER: tuple[Against, ...] = ("contexts", "samples", "reference")  # as released
@@ -75,10 +78,10 @@ async def support(
     its own, gives the value to another owner, says the opposite in the same words, or has them in
     another order ("B beat A" for "A beat B"); its raw value is then 0. It is labelled "figures
     found" where it has figures and all are found or computed. Items with support under one half are
-    units of level "span",
-    labelled "number", "date", "name", "negation" or "order"; their kind is figure, date, unit,
-    name, negation or order. Evidence is the first mention of each item, with the derivation of a
-    computed value; of a contradicted one, what the source has instead.
+    units of level "span", labelled "number", "date", "name", "negation" or "order"; their kind is
+    figure, date, unit, computed, name, negation or order. Evidence is the first mention of each
+    item, with the derivation of a computed value; of a contradicted one, what the source has
+    instead.
 
     Args:
         against: ``auto`` takes contexts where the record has them, else samples, else reference.
@@ -216,18 +219,25 @@ class _LookUp:
         if self._vote:
             return self._votes(sentence)
         return [
-            self._value(finding)
+            self._value(finding, sentence)
             for finding in findings(
                 self._text, (sentence.start, sentence.end), self._question, self._texts
             )
             if finding.status != "open"
         ]
 
-    def _value(self, found: ValueFinding) -> _Found:
+    def _computes(self, sentence: Span) -> bool:
+        """Return True if a sentence announces an operation that no source does."""
+        stated = frozenset[str]().union(*map(cues_of, self._texts))
+        return bool((cues_of(sentence.text) & _OPERATIONS) - stated)
+
+    def _value(self, found: ValueFinding, sentence: Span) -> _Found:
         value = found.value
         date = value.kind in ("date", "time")
         kind: Literal["number", "date"] = "date" if date else "number"
         finding: FindingKind = "unit" if found.unit else "date" if date else "figure"
+        if finding == "figure" and found.status in ("wrong", "absent") and self._computes(sentence):
+            finding = "computed"
         share = {"found": 1.0, "computed": 1.0, "wrong": 0.0}.get(found.status, _ABSENT)
         mention = None
         if found.source >= 0:

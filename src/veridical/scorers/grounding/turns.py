@@ -16,7 +16,7 @@ from veridical.core.scores import EvidenceItem, Score, Unit
 from veridical.core.tool_calls import ToolResult, tool_results
 from veridical.errors import NotApplicable
 from veridical.scorers.grounding._source_windows import Windowed, windowed
-from veridical.scorers.grounding.nli_grounding import grounded_units
+from veridical.scorers.grounding.nli_grounding import grounded_units, read_rows
 from veridical.text.refusals import abstains
 from veridical.text.sentences import split_sentences
 from veridical.text.spans import Span
@@ -27,7 +27,7 @@ _CLIP = 500  # characters of evidence in the raw value
 @scorer(
     "turns",
     level="sentence",
-    version=2,
+    version=3,
     source="Veridical: nli_grounding of each turn; after DeepEval's turn faithfulness",
     cost="nli",
     apart=True,
@@ -79,8 +79,8 @@ async def turns(
     if not judged_turns:
         raise NotApplicable("no turn makes a statement after a source that could support it")
     pairs = list(dict.fromkeys(pair for windows in judged_turns for pair in windows.pairs()))
-    rows = (await passage_verdicts(evidence, pairs, nli)).probabilities
-    judged = dict(zip(pairs, rows, strict=True))
+    alternatives = [places for w in judged_turns for places in w.alternatives(pairs)] if top else []
+    judged = read_rows(pairs, await passage_verdicts(evidence, pairs, nli, alternatives))
     found = [
         grounded_units(r.windows, judged, evidence) if r.windows is not None else [] for r in read
     ]

@@ -25,6 +25,7 @@ from veridical.prompts import Prompt, PromptName
 
 Temperature = Annotated[float, Field(ge=0, le=2)]
 Tokens = Annotated[int, Field(ge=1, le=1_000_000)]
+Draw = Annotated[int, Field(ge=0, le=1_000_000)]
 _SAMPLE = frozenset({"sample"})
 
 
@@ -43,6 +44,7 @@ def judge_template(template: str) -> Prompt:
     presets={"all"},
     raw_is="confidence",
     raw_key="confidence",
+    added={"draw"},
     check=lambda template, **_: judge_template(template),
 )
 async def judge(
@@ -56,6 +58,7 @@ async def judge(
     fences: bool = True,
     temperature: Temperature = 0.0,
     max_tokens: Tokens | None = None,
+    draw: Draw = 0,
 ) -> Score:
     """What a language model says of the answer when asked by a template.
 
@@ -73,6 +76,7 @@ async def judge(
         temperature: of the answer; 0 is greedy.
         max_tokens: of the answer; None allows 256, with explanations 1024, by ``token`` what tells
             the verdict.
+        draw: number of the answer: another number asks the same once more.
 
     ``raw`` has the judge's ``answer``, its ``value`` in the paper's numbers, how it was found
     (``probability``: the expected value over the answers' token probabilities; ``text`` where
@@ -101,6 +105,7 @@ async def judge(
             form=form_for(evidence, llm, form),
             temperature=temperature,
             max_tokens=max_tokens,
+            ordinal=draw,
         )
         for parts in parts_shown
     ]

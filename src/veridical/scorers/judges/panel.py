@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import statistics
+from collections import Counter
 from collections.abc import Callable, Sequence
-from typing import Any, Literal, NamedTuple
+from math import comb
+from typing import Annotated, Any, Literal, NamedTuple
+
+from pydantic import Field
 
 from veridical.core.evidence import Evidence
 from veridical.core.records import Record
@@ -13,9 +17,10 @@ from veridical.core.registry import scorer
 from veridical.core.scores import Score
 from veridical.errors import NotApplicable, UsageError
 from veridical.prompts.prompt import pinned
-from veridical.scorers.judges.judge import judge_template
+from veridical.scorers.judges.judge import Temperature, judge_template
 
 Combine = Literal["mean", "min", "max", "median", "majority"]
+Repeats = Annotated[int, Field(ge=1, le=100)]
 #: Names the run's own LLM among judges.
 SELF = "self"
 _TEMPLATE = "correct_incorrect"
@@ -105,6 +110,7 @@ _COMBINED: dict[Combine, Callable[[Sequence[float]], float]] = {
     cost="llm",
     raw_is="confidence",
     raw_key="confidence",
+    added={"repeats", "temperature"},
 )
 async def panel(
     record: Record,
@@ -114,6 +120,8 @@ async def panel(
     combine: Combine = "mean",
     explanations: bool = False,
     fences: bool = True,
+    repeats: Repeats = 1,
+    temperature: Temperature = 0.0,
 ) -> Score:
     """What several judges say together. They are asked at the same time.
 
@@ -125,31 +133,40 @@ async def panel(
             ``majority``, which is 1 where more judges are above 0.5 than below, 0 where fewer,
             and 0.5 where as many.
         explanations, fences: as of ``judge``.
+        repeats: how often each judge is asked; the mean of its confidences counts.
+        temperature: of the answers. At 0 repeats differ by what the server itself varies.
 
     A judge that fails is left out and reported; with fewer than half of them left, the panel
     fails.
 
     ``raw`` has the combined ``confidence``, in [0, 1], the ``range`` of the judges' confidences
-    (largest - least), and each judge's; ``risk`` is 1 - confidence.
+    (largest - least), and each judge's; ``risk`` is 1 - confidence. With ``repeats`` it also has
+    ``flips``, how often a judge contradicts itself: the share of pairs of its repeats that gave
+    different answers, of each judge and as the mean of all.
     """
     sitting = seats(judges)
-    scores = await asyncio.gather(
+    options: dict[str, Any] = {"explanations": explanations, "fences": fences}
+    if temperature:
+        options["temperature"] = temperature
+    found = await asyncio.gather(
         *(
             evidence.score(
-                "judge", template=s.template, llm=s.llm, explanations=explanations, fences=fences
+                "judge", template=s.template, llm=s.llm, **options, **({"draw": n} if n else {})
             )
             for s in sitting
+            for n in range(repeats)
         )
     )
-    heard = [1 - s.risk for s in scores if s.risk is not None]
+    by_judge = [found[i : i + repeats] for i in range(0, len(found), repeats)]
+    confidences = [[1 - s.risk for s in scores if s.risk is not None] for scores in by_judge]
+    heard = [statistics.fmean(some) for some in confidences if some]
     judge_reports = [
-        {"judge": str(seat), "status": s.status, "reason": s.reason, "raw": s.raw}
-        for seat, s in zip(sitting, scores, strict=True)
+        _judge_report(seat, scores) for seat, scores in zip(sitting, by_judge, strict=True)
     ]
-    if all(s.status == "not_applicable" for s in scores):
-        raise NotApplicable(f"no judge applies: {scores[0].reason}")
+    if all(s.status == "not_applicable" for s in found):
+        raise NotApplicable(f"no judge applies: {found[0].reason}")
     if 2 * len(heard) < len(sitting):
-        why = next(s.reason for s in scores if s.risk is None)
+        why = next(s.reason for s in found if s.risk is None)
         return Score(
             risk=None,
             raw={"judges": judge_reports},
@@ -158,4 +175,30 @@ async def panel(
         )
     confidence = _COMBINED[combine](heard)
     raw = {"confidence": confidence, "range": max(heard) - min(heard), "judges": judge_reports}
+    known = [r["flips"] for r in judge_reports if r.get("flips") is not None]
+    if repeats > 1:
+        raw["flips"] = statistics.fmean(known) if known else None
     return Score.of(1 - confidence, raw=raw)
+
+
+def _judge_report(seat: Seat, scores: Sequence[Score]) -> dict[str, Any]:
+    """What a judge said: the first of its verdicts, and of several how far they agree."""
+    first = next((s for s in scores if s.risk is not None), scores[0])
+    told = {
+        "judge": str(seat),
+        "status": first.status,
+        "reason": first.reason,
+        "raw": first.raw,
+    }
+    if len(scores) == 1:
+        return told
+    answers = Counter(_answers(s) for s in scores if s.risk is not None)
+    pairs = comb(answers.total(), 2)
+    same = sum(comb(n, 2) for n in answers.values())
+    return told | {"asked": len(scores), "flips": 1 - same / pairs if pairs else None}
+
+
+def _answers(score: Score) -> tuple[str, ...]:
+    """What a judge answered: a template with ``{sample}`` is answered once a sample."""
+    raw: dict[str, Any] = score.raw  # type: ignore[assignment]
+    return tuple(verdict["answer"] for verdict in raw.get("verdicts", [raw]))

@@ -20,6 +20,8 @@ from veridical.llm.asking import Form, ask_all, failed, request
 from veridical.llm.verdicts import JudgeVerdict
 from veridical.prompts import load_prompt
 from veridical.scorers._most_about import most_about_of
+from veridical.scorers.judges._flips import FlipCount
+from veridical.text.finding_kinds import finding_kind
 from veridical.text.passages import windows
 from veridical.text.statements import Statement
 
@@ -35,6 +37,7 @@ _WINDOW = 1_200
 _UNKNOWN = "Unknown"
 #: How far from 0 and 1 a probability counts at least, and one that is not known but said in words.
 _EDGE, _SAID = 0.001, 0.1
+_FLIPS = FlipCount()
 #: ``log-odds of being wrong = intercept + slope x mean log-odds of no``, by a document: fitted by
 #: ``training/fit_judge.py`` with Qwen2.5-Coder-1.5B-Instruct as the judge.
 INTERCEPT, SLOPE = -0.3662, 1.3067
@@ -124,15 +127,23 @@ async def statement_judge(
     except LlmError as e:
         return await failed(evidence, e)
     by_statement = [[next(said) for _ in names] for names in templates]
+    _FLIPS.note(
+        llm or "the LLM that judges",
+        ((v[0].answer, v[1].answer) for v in by_statement if len(v) == 2),
+    )
     means = [fmean(map(_log_odds, some)) for some in by_statement]
     fit = (INTERCEPT, SLOPE) if trained is None else trained
     risks = [risk_of(mean, *fit) if sources else _sigmoid(mean) for mean in means]
+    known = [s.text for s in sources or ()]
     units = [
         Unit.of(
             sentence,
             risk,
             raw=risk,
-            label=_label(risk, verdicts),
+            label=(label := _label(risk, verdicts)),
+            kind=None
+            if label == "supported"
+            else finding_kind(sentence.text, label == "contradicted", known),
             evidence=_most_about(evidence, text, sources),
         )
         for sentence, text, risk, verdicts in zip(

@@ -147,7 +147,7 @@ async def token_negentropy(
         ModelError: the proxy failed.
     """
     reading = await read_response(record, evidence, proxy, condition)
-    entropy, count = _top_entropy(likeliest(reading.tokens, k))
+    entropy, count = top_entropy(likeliest(reading.tokens, k))
     share = np.clip(entropy / np.log(np.maximum(count, 2)), 0.0, 1.0)
     risk = float(np.nanmean(share) if stat == "mean" else np.nanmax(share))
     return Score.of(risk, raw=1 - risk, units=riskiest_tokens(reading, 1 - share, share))
@@ -333,7 +333,7 @@ def likeliest(tokens: TokenProbabilities, k: int | None) -> Floats:
     return top
 
 
-def _top_entropy(top: Floats) -> tuple[Floats, Ints]:
+def top_entropy(top: Floats) -> tuple[Floats, Ints]:
     """Entropy in nats of each row's probabilities, made to sum to 1, and how many there are.
 
     NaN where there are fewer than two.
@@ -365,7 +365,7 @@ async def _by_entropy(
     if k is None and reading.tokens.entropy is not None:
         entropy = np.maximum(reading.tokens.entropy, 0.0)
     else:
-        entropy, _ = _top_entropy(likeliest(reading.tokens, k))
+        entropy, _ = top_entropy(likeliest(reading.tokens, k))
     # the risk is 1 - 1/n for n equally likely tokens, in either form
     if form == "entropy":
         return of_sentences(record, reading, entropy, join, lambda raw: -math.expm1(-raw))

@@ -18,11 +18,11 @@ import numpy as np
 from veridical.api import reopen
 from veridical.core.prompt_text import question_text
 from veridical.diff.reading import Read, ShownText
-from veridical.engine.outcome import outcome
 from veridical.engine.results import MIN_COVERAGE
 from veridical.errors import UsageError, VeridicalError
 from veridical.files.rundir import check_free
 from veridical.report import overview
+from veridical.report.outcome import outcome
 from veridical.review.items import Items
 from veridical.serve.pages.shown import snippet, told
 from veridical.text.display import display

@@ -36,8 +36,7 @@ def told(record: Record, result: Result) -> dict[str, Any]:
 
 def judged(record: Record, result: Result) -> dict[str, Any]:
     """What came of an answer: its verdict, and the statements that the verdict's scorer judged."""
-    score = next((s for n, s in result.scores.items() if n.split("(")[0] == result.by), None)
-    units = () if score is None else score.units
+    units = () if result.deciding is None else result.deciding.units
     return {
         "response": shorten(record.response),
         "verdict": result.verdict,

@@ -7,14 +7,11 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from veridical.text.memo import kept
-from veridical.text.structure.json_text import find_json
 from veridical.text.structure.nodes import Node
 from veridical.text.structure.pairs import find_pairs
 from veridical.text.structure.parts import Block, BlockKind, Row, Structured
 from veridical.text.structure.rows import rows_of_pairs, rows_of_table, rows_of_tree
 from veridical.text.structure.tables import find_html_tables, find_line_tables
-from veridical.text.structure.xml_text import find_xml
-from veridical.text.structure.yaml_text import read_yaml
 
 #: Characters of a text that is read; of a longer one the rest is prose.
 MAX_CHARACTERS = 2_000_000
@@ -103,11 +100,17 @@ def _regions(text: str) -> Iterator[_Region]:
 
 def _fenced(text: str, start: int, end: int, kind: str) -> list[Block]:
     if kind == "yaml":
-        node = read_yaml(text, start, end)
-        return [] if node is None else [_tree("yaml", node, start, end)]
+        return _yaml(text, start, end, start)
     if kind == "pairs":
         return _pair_blocks(text, start, end)
     return _plain(text, start, end)
+
+
+def _yaml(text: str, start: int, end: int, shown_start: int) -> list[Block]:
+    from veridical.text.structure.yaml_text import read_yaml
+
+    node = read_yaml(text, start, end)
+    return [] if node is None else [_tree("yaml", node, shown_start, end)]
 
 
 def _tree(kind: BlockKind, node: Node, start: int, end: int) -> Block:
@@ -123,20 +126,25 @@ def _plain(text: str, start: int, end: int) -> list[Block]:
     bare_start = start + len(text[start:end]) - len(text[start:end].lstrip())
     if bare_start >= end:
         return []
-    xml = find_xml(text, start, end) if text[bare_start] == "<" else None
-    if xml is not None:
-        rest = _plain(text, xml.end, end) if text[xml.end : end].strip() else []
-        return [_tree("xml", xml.node, xml.start, xml.end), *rest]
+    if text[bare_start] == "<":
+        from veridical.text.structure.xml_text import find_xml
+
+        xml = find_xml(text, start, end)
+        if xml is not None:
+            rest = _plain(text, xml.end, end) if text[xml.end : end].strip() else []
+            return [_tree("xml", xml.node, xml.start, xml.end), *rest]
     blocks: list[Block] = []
     if "{" in text[start:end] or "[" in text[start:end]:
+        from veridical.text.structure.json_text import find_json
+
         for found in find_json(text, start, end):
             alone = not text[start : found.start].strip() and not text[found.end : end].strip()
             if alone or _tells(found.node):
                 blocks.append(_tree("json", found.node, found.start, found.end))
     if not blocks and _is_yaml(text, bare_start, end):
-        node = read_yaml(text, start, end)
-        if node is not None:
-            return [_tree("yaml", node, bare_start, end)]
+        yaml = _yaml(text, start, end, bare_start)
+        if yaml:
+            return yaml
     piece = text[start:end]
     if "<t" in piece or "<T" in piece:
         for table in find_html_tables(piece):

@@ -69,7 +69,7 @@ class Combined(Quantities):
             return []
         if years.end - at == 4:
             numeral = figures(low, at, False)
-            unit, name, money, _ = self._unit(at + 4, False, 0)
+            unit, name, money, _ = self._unit(at + 4, False)
             if numeral is None or numeral.end != at + 4 or money:
                 return []
             if unit is not None and name not in ("s", "in", "a", "A"):
@@ -111,7 +111,7 @@ class Combined(Quantities):
         if currency:
             return []
         a, mark, b = Fraction(int(match[1])), match[2], Fraction(int(match[3]))
-        unit, _, money, _ = self._unit(match.end(), False, 0)
+        unit, _, money, _ = self._unit(match.end(), False)
         readings: tuple[Amount, ...] = ()
         if mark == "-":
             if unit is not None or money or _BETWEEN.search(low[max(0, at - 10) : at]):

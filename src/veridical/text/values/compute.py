@@ -13,7 +13,6 @@ from veridical.text.values.units import UNITS
 from veridical.text.values.value import Amount, Value
 
 _MAX_OPERANDS = 18
-_MAX_GROUP = 40
 _TOLERANCE = Fraction(1, 1000)
 _ROUNDING, _TINY = 1e-4, 1e-12
 _SIGNIFICANT = 3  # digits from which a result is seldom equal by chance

@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import NamedTuple
 
 from veridical.text.values.value import Amount, DateParts
-from veridical.text.values.words import MONTHS, ORDINALS
+from veridical.text.values.words import MONTHS
 
 _NAMES = "|".join(sorted(MONTHS, key=len, reverse=True))
 _ISO = re.compile(
@@ -39,7 +39,6 @@ _CLOCK = re.compile(
     r"(?: ?(a\.? ?m\b\.?|p\.? ?m\b\.?|uhr\b|o'clock\b|h\b(?=eure)|noon\b))?"
     r"(?: (\d{2}))?"
 )
-_TIME_CUE = re.compile(r"\b(?:at|um|till|until|from|by|start|opens|closes|bis|ab|von|à) ?$")
 
 
 class DateFound(NamedTuple):
@@ -224,6 +223,3 @@ def clock_at(low: str, at: int) -> tuple[int, tuple[Amount, ...]] | None:
         other = (total + 720) % 1440
         readings.append(Amount("clock", other, other))
     return end, tuple(readings)
-
-
-ORDINAL_DAYS = {name: n for name, n in ORDINALS.items() if n <= 31}

@@ -203,9 +203,7 @@ class Quantities:
             return False, "<"
         return _APPROX.search(head) is not None, ""
 
-    def _unit(
-        self, end: int, words: bool, sign_of_money: int
-    ) -> tuple[MeasureUnit | None, str, str, int]:
+    def _unit(self, end: int, words: bool) -> tuple[MeasureUnit | None, str, str, int]:
         """Unit, its name, currency and the end of what follows a number."""
         low, text = self.low, self.text
         if end >= len(low):
@@ -286,7 +284,7 @@ class Quantities:
                     return None
         if numeral is None:
             return None
-        unit, name, after, end = self._unit(numeral.end, numeral.spelt, 0)
+        unit, name, after, end = self._unit(numeral.end, numeral.spelt)
         if (
             numeral.share
             and unit is None

@@ -330,7 +330,7 @@ class _Reader(Combined):
     def _one_counts(self, end: int) -> bool:
         """Return True if "one" before ``end`` is a number: a unit or "of three" follows."""
         low = self.low
-        unit, _, currency, _ = self._unit(end, True, 0)
+        unit, _, currency, _ = self._unit(end, True)
         if unit is not None or currency:
             return True
         if re.compile(
@@ -367,7 +367,7 @@ class _Reader(Combined):
                 names = {"hundred": 100, "thousand": 10**3, "million": 10**6, "dozen": 12}
                 names |= {"billion": 10**9, "trillion": 10**12}
                 factor, after = names[scale[0]], scale.end()
-            unit = self._unit(after, True, 0)
+            unit = self._unit(after, True)
             if scale or unit[0] is not None:
                 numeral = Numeral(
                     start, after, (amount * factor,), Fraction(0), first, True, scaled=bool(scale)

@@ -86,7 +86,6 @@ class SourceValues:
         self._names: dict[str, list[ValuePlace]] = {}
         self.written: dict[Fraction, list[ValuePlace]] = {}
         self._spans: list[ValuePlace] = []
-        self._ratios: list[ValuePlace] = []
         self._versions: list[ValuePlace] = []
         self.kinds: Counter[str] = Counter()
         self._index: dict[str, list[tuple[int, int]]] | None = None

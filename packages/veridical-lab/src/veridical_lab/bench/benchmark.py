@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 
-from veridical.engine.frames import frame_of
 from veridical.report.forms import write_report_as
+from veridical.report.frames import frame_of
 from veridical_lab.bench.report.bench_document import markdown, print_bench
 from veridical_lab.bench.report.html import write_bench_report
 from veridical_lab.bench.result import StoredBench

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from veridical.core.options import Group, Names, Options, option, split
 from veridical.engine.options import EngineKeywords, EngineOptions
 from veridical.errors import UsageError, option_named
+from veridical.run.options import PAPER_FORMS_HELP
 from veridical_lab.bench.suite_options import OF_SUITES, QaOptions
 from veridical_lab.sampling.levels import bin_names
 
@@ -51,6 +52,7 @@ class BenchOptions(Options):
         Group.SCORING,
         kind=str,
     )
+    paper_forms: bool = option(False, PAPER_FORMS_HELP, Group.SCORING)
     multi_sentence: bool = option(False, "Only responses of several sentences.", Group.INPUT)
     as_published: bool = option(
         False, "Fit thresholds on the test targets, as papers did; flagged.", Group.FIGURES
@@ -218,7 +220,7 @@ class Request:
             settings["sampling"] = settings["sampling"].parameters()
         if "mapping" in settings:
             settings["map"] = dict(settings.pop("mapping"))
-        for name in ("against", "answer", "multi_sentence", "threshold", "tuned"):
+        for name in ("against", "answer", "paper_forms", "multi_sentence", "threshold", "tuned"):
             if getattr(bench, name):
                 settings[name] = getattr(bench, name)
         return {
@@ -323,6 +325,7 @@ class BenchKeywords(EngineKeywords, total=False):
     protocol: Protocol
     against: Against | None
     answer: str | None
+    paper_forms: bool
     multi_sentence: bool
     as_published: bool
     threshold: float | None

@@ -140,6 +140,7 @@ def bind(
     proxy: str | None = None,
     spans: str | None = None,
     answer: str | None = None,
+    paper_forms: bool = False,
 ) -> tuple[list[BoundScorer], list[str]]:
     """The scorers to run on a suite, and the keys of those that make the record's one risk.
 
@@ -149,7 +150,15 @@ def bind(
     use, and those scorers that can be set so once more; the risk is made as ``check`` makes it,
     without the latter. With ``llm`` there is one, so that the default may call it.
     """
-    base = resolve(scorers, against=against, llm=llm, proxy=proxy, spans=spans, answer=answer)
+    base = resolve(
+        scorers,
+        against=against,
+        llm=llm,
+        proxy=proxy,
+        spans=spans,
+        answer=answer,
+        paper_forms=paper_forms,
+    )
     if against is not None:
         return base, [b.key for b in base]
     fitted = [_fitted(b, suite) for b in base]

@@ -142,6 +142,7 @@ class ScorerRun(SuiteRun):
             engine.proxy,
             engine.spans,
             bench.answer,
+            bench.paper_forms,
         )
         for name in request.study.famd:
             if not any(name in (b.key, b.scorer.name) for b in bound):

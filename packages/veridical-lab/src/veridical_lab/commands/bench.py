@@ -93,6 +93,7 @@ class BenchCommand(ModelFlags, AnswerFlags):
     grader: str | None
     against: Literal["samples", "contexts", "reference"] | None
     answer: str | None = PART
+    paper_forms: bool
     multi_sentence: bool
     judge: str | None
     study: bool

@@ -46,7 +46,10 @@ class RepcChecker:
             )
 
     async def __call__(
-        self, pairs: Sequence[tuple[Claim, str]], evidence: Evidence
+        self,
+        pairs: Sequence[tuple[Claim, str]],
+        evidence: Evidence,
+        alternatives: Sequence[Sequence[int]] = (),
     ) -> NDArray[np.float64]:
         """(n, 3) probabilities of each (claim, passage).
 

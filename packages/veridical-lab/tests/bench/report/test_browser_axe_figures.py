@@ -7,12 +7,13 @@ VERIDICAL_AXE=node_modules/axe-core/axe.min.js pytest tests/report/test_browser_
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
-from axe import axe_source, opened, violations
+from axe import SHOWN, axe_source, opened, violations
 from bench_builders import answered, full, hostile, study
 from scipy.special import expit
 from study_scripts import made_up
@@ -116,14 +117,27 @@ PAGES: dict[str, Callable[[Path], None]] = {
 }
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.fixture(scope="module")
+def written(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    """Return the file of a page, which is written once."""
+    folder = tmp_path_factory.mktemp("pages")
+
+    @cache
+    def write(name: str) -> Path:
+        path: Path = folder / f"{name}.html"
+        PAGES[name](path)
+        return path
+
+    return write
+
+
+@pytest.mark.parametrize(("size", "scheme"), SHOWN)
 @pytest.mark.parametrize("name", PAGES)
 def test_axe_finds_nothing_and_the_page_fits(
-    browser: Browser, tmp_path: Path, name: str, size: str, scheme: str
+    browser: Browser, written: Callable[[str], Path], name: str, size: str, scheme: str
 ) -> None:
     source = axe_source()
-    path = tmp_path / "page.html"
-    PAGES[name](path)
+    path = written(name)
     with opened(browser, path, size, scheme) as page:
         button = page.locator("#theme")
         assert button.inner_text() == "Theme: auto"

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from axe import axe_source, violations
+from axe import SHOWN, axe_source, violations
 from bench_builders import answered
 from browsing import SIZES, until
 from builders import HOSTILE
@@ -293,7 +293,7 @@ def test_by_keyboard_alone(browser: Browser, page_of: Served) -> None:
         assert page.evaluate("document.activeElement.id === 'paste-go'")
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize(("size", "scheme"), SHOWN)
 def test_axe_finds_nothing_and_pages_fit(
     browser: Browser, page_of: Served, size: str, scheme: str
 ) -> None:

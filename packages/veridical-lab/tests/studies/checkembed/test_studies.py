@@ -150,25 +150,29 @@ def test_what_the_journal_holds_serves_a_larger_study(tmp_path: Path) -> None:
 def test_the_plan_counts_what_would_be_asked(tmp_path: Path, chunks: Path) -> None:
     llm = scripted()
     options = CheckEmbedSetup(
-        limit=1, n=3, errors="1,5", about="scientific", data=chunks, tokens_per_second=100.0
+        **{"limit": 1, "n": 3, "errors": "1,5", "about": "scientific", "data": chunks},
+        **{"tokens_per_second": 100.0, "max_tokens": 64},
     )
     engine = EngineOptions(llm=llm, store=tmp_path / "store")
     planned = plan_studies(["errors", "pairs", "terms"], options, engine)
     counts = {s["study"]: (s["calls"], s["records"]) for s in planned["studies"]}
     assert counts == {"pairs": (12, 12), "errors": (9, 12), "terms": (3, 1)}
     assert asked(llm) == 0 and not (tmp_path / "store").exists()
-    assert planned["calls"] == 24 and planned["tokens_out"] == 24 * 512
-    assert planned["hours"] > 24 * 512 / 100 / 3600  # writing alone
+    assert planned["calls"] == 24 and planned["tokens_out"] == 24 * 64
+    assert planned["hours"] > 24 * 64 / 100 / 3600  # writing alone
 
     run_studies(
         ["errors"],
         CheckEmbedSetup(
-            limit=1, n=3, errors="1,5", about="scientific", out=tmp_path / "run", scorers="cosine"
+            **{"limit": 1, "n": 3, "errors": "1,5", "about": "scientific", "max_tokens": 64},
+            **{"out": tmp_path / "run", "scorers": "cosine"},
         ),
         engine,
         Display(Console(quiet=True)),
     )
-    after = plan_studies(["errors"], CheckEmbedSetup(limit=1, n=3, errors="1,5"), engine)
+    after = plan_studies(
+        ["errors"], CheckEmbedSetup(limit=1, n=3, errors="1,5", max_tokens=64), engine
+    )
     assert after["studies"][0]["journaled"] == 9
     assert after["hours"] is None  # nobody knows how fast a scripted model writes
 

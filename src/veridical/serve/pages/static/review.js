@@ -120,9 +120,9 @@ function saidBy(unit) {
   if (!answer.reveal) return null;
   const found = answer.reveal.units.filter(([, s, e]) => s < unit.end && unit.start < e);
   if (!found.length) return null;
-  const [name, , , risk, verdict] = found.reduce((a, b) => (b[3] > a[3] ? b : a));
+  const [name, , , risk, verdict, kind] = found.reduce((a, b) => (b[3] > a[3] ? b : a));
   return el("p", { class: "said soft" },
-    `The run: ${verdict ?? "no label"}, risk ${risk.toFixed(2)} (${name})`);
+    `The run: ${verdict ?? "no label"}${kind ? `, ${kind}` : ""}, risk ${risk.toFixed(2)} (${name})`);
 }
 
 function drawReveal() {

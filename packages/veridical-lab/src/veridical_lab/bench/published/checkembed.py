@@ -155,11 +155,11 @@ def _command(model: str) -> str:
 
 
 _SETS = "[results/wikibio-begin-halueval.md](results/wikibio-begin-halueval.md)"
-_CURVES = "[results/README.md](results/README.md#by-the-number-of-samples)"
+_FORMS = "[results/published-forms.md](results/published-forms.md)"
 _STUDIES = "results/studies.md"
 _HERE = (
     "here by the embedded encoder, mean cosine, the response among the samples, all passages: "
-    f"{_SETS}; by the number of samples, on 40: {_CURVES}"
+    f"{_SETS}; in the published form, by the number of samples: {_FORMS}"
 )
 _TOPICS = (
     "two of the paper's topics are printed (appendix D.1), and all are in its released code: 50 "

@@ -216,7 +216,8 @@ ENTRIES = (
         reason="they are of a model of 7 billion parameters and of claims whose references are not "
         "distributed. `veridical train repc` chooses among the layers of any local model, and "
         "`--pairs` says how many pairs it is trained on. Figure 17's finding, that the best layer "
-        f"is not the last, holds for SmolLM2 on NLI pairs: {_REPC}. Figure 18 was not measured",
+        f"is not the last, holds for SmolLM2 on NLI pairs: {_REPC}. Figure 18's question is asked "
+        "by the same command with several values of `--pairs`; it was not run",
     ),
     Entry(
         "RefChecker tables 5, 7, 8, GPT-4 and Claude 2 rows",
@@ -281,7 +282,8 @@ ENTRIES = (
         "not possible",
         reason="the seven models are asked by questions that GPT-4 Turbo writes of the triplets "
         "(figure 19); neither the questions nor the answers are published, some of the models are "
-        "proprietary, and this study is not part of the package",
+        "proprietary, and this study is not part of the package. With a local model it would be "
+        "possible for answers that the model wrote itself",
     ),
     Entry(
         "RefChecker table 6",

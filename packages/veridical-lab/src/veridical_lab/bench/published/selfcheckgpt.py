@@ -122,7 +122,9 @@ HERE_BERTSCORE = (
 HERE_NLI = (
     "here by the embedded NLI model, the sample being the premise, all passages, in "
     "[results/wikibio-nli.md](results/wikibio-nli.md): trapezoids of 0.908, 0.604 and, on "
-    "NonFact*, 0.366, where the paper's model has 0.4517 and `ngram` here 0.451 (average precision)"
+    "NonFact*, 0.366, where the paper's model has 0.4517 and `ngram` here 0.451 (average "
+    "precision); in the code's order on 24 passages: "
+    "[results/published-forms.md](results/published-forms.md)"
 )
 _UNIGRAM = wikibio_row("ngram(counting=paper)", NGRAM_ROWS["ngram(counting=paper)"])
 _NLI = wikibio_row(

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from veridical.core.explain import why_unchecked
 from veridical.core.records import Record
 from veridical.core.scores import Result
 from veridical.errors import RowError, UsageError
@@ -18,7 +17,7 @@ if TYPE_CHECKING:
     import pyarrow
 
     from veridical.core.registry import BoundScorer
-    from veridical.io import Source
+    from veridical.engine.results import RunResults
 
 #: The columns that are added to those of the input; all are text but the risk.
 ADDED = ("verdict", "risk", "worst_sentence", "evidence", "error")
@@ -28,25 +27,7 @@ PREFIX = "veridical_"
 Columns = dict[str, list[Any]]
 
 
-class Tabular(Protocol):
-    """A run's results, as far as a table needs them: :class:`~.engine.results.RunResults`."""
-
-    scorers: list[BoundScorer]
-
-    @property
-    def counted_errors(self) -> int: ...
-    @property
-    def limit(self) -> int | None: ...
-    @property
-    def sampled(self) -> bool: ...
-    @property
-    def given(self) -> Source: ...
-    def __iter__(self) -> Iterator[Result]: ...
-    def rows(self) -> Iterator[Record | RowError]: ...
-    def errors(self) -> Iterator[RowError]: ...
-
-
-def to_arrow(results: Tabular, wide: bool) -> pyarrow.Table:
+def to_arrow(results: RunResults, wide: bool) -> pyarrow.Table:
     """See :meth:`veridical.Results.to_arrow`."""
     import pyarrow as pa
 
@@ -78,7 +59,7 @@ def frame_of(rows: Sequence[Mapping[str, Any]]) -> pandas.DataFrame:
     return pd.DataFrame([dict(row) for row in rows])
 
 
-def to_pandas(results: Tabular, wide: bool) -> pandas.DataFrame:
+def to_pandas(results: RunResults, wide: bool) -> pandas.DataFrame:
     """See :meth:`veridical.Results.to_pandas`."""
     try:
         import pandas as pd
@@ -97,7 +78,7 @@ def to_pandas(results: Tabular, wide: bool) -> pandas.DataFrame:
     return frame
 
 
-def to_polars(results: Tabular, wide: bool) -> polars.DataFrame:
+def to_polars(results: RunResults, wide: bool) -> polars.DataFrame:
     """See :meth:`veridical.Results.to_polars`."""
     try:
         import polars as pl
@@ -119,7 +100,7 @@ def _absent(library: str) -> UsageError:
     return UsageError(f"to_{library}() needs {library}: pip install {library}")
 
 
-def _named(results: Tabular, wide: bool, count: int, present: Iterable[Any]) -> dict[str, Added]:
+def _named(results: RunResults, wide: bool, count: int, present: Iterable[Any]) -> dict[str, Added]:
     """The added columns, under names that the input does not have.
 
     Raises:
@@ -138,7 +119,7 @@ def _named(results: Tabular, wide: bool, count: int, present: Iterable[Any]) -> 
     return columns
 
 
-def _added(results: Tabular, wide: bool, count: int) -> Columns:
+def _added(results: RunResults, wide: bool, count: int) -> Columns:
     """What was found out, a value for each of the ``count`` rows of the input."""
     names = [*ADDED, "decision"]
     if wide:
@@ -164,7 +145,7 @@ def _values(result: Result, scorers: Iterable[BoundScorer]) -> dict[str, Any]:
         "risk": result.risk,
         "worst_sentence": None if worst is None else worst.text,
         "evidence": worst.evidence[0].text if worst is not None and worst.evidence else None,
-        "error": None if result.reason == "no_statement" else why_unchecked(result),
+        "error": None if result.reason == "no_statement" else result.why_unchecked,
         "decision": result.decision,
     }
     for scorer in scorers:
@@ -179,7 +160,7 @@ def _values(result: Result, scorers: Iterable[BoundScorer]) -> dict[str, Any]:
     return values
 
 
-def _row_errors(results: Tabular) -> Iterable[RowError]:
+def _row_errors(results: RunResults) -> Iterable[RowError]:
     """All of them; where the run has kept only the first, by reading the input again."""
     if not results.counted_errors:
         return results.errors()
@@ -191,7 +172,7 @@ def _row_errors(results: Tabular) -> Iterable[RowError]:
     )
 
 
-def _originals(results: Tabular) -> tuple[Columns, int]:
+def _originals(results: RunResults) -> tuple[Columns, int]:
     """The input's own columns, of prompts with the answers that were given; how many rows."""
     columns: Columns = {}
     count = 0

@@ -6,8 +6,8 @@ from collections import Counter
 
 import pytest
 
-from veridical.engine.outcome import outcome
 from veridical.engine.summary import Summary
+from veridical.report.outcome import outcome
 
 
 @pytest.mark.parametrize(

@@ -1,11 +1,10 @@
-"""Typed edits of a sentence: what makes it say something else, and what says it in other words.
+"""Typed edits of a sentence: changed facts, and the same facts in other words.
 
 An edit is a text, the characters that were changed in it, and two labels of natural-language
 inference: of the edited text given the original, and of the original given the edited text. So
 each makes pairs in two worlds, in which either wording is the true one, and marks the wrong words
-exactly. Kinds: number, date, unit, quantifier, modality, negation, antonym, list, entity, relation
-and splice; each has edits that keep the meaning (``entailment`` both ways) and edits that do not.
-Rules are of words alone: nothing is parsed; names come from the caller.
+exactly. Each rule (:data:`KINDS`) has edits that keep the meaning (``entailment`` both ways) and
+edits that do not. Rules are of words alone: nothing is parsed; names come from the caller.
 """
 
 from __future__ import annotations
@@ -15,16 +14,38 @@ import random
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from functools import lru_cache
+from typing import NamedTuple
 
-from nli_facts import ANTONYMS, DATE_DMY, DATE_MDY, MONTHS, NUMBER_WORDS, fix_article
+from veridical.text.edit_words import (
+    DATE_DMY,
+    DATE_MDY,
+    MONTHS,
+    NUMBER_WORDS,
+    OPPOSED,
+    SAME,
+    TABLE,
+    Label,
+    Labels,
+    Rule,
+    fix_article,
+)
+from veridical.text.spans import FindingKind
 
-Label = Literal["entailment", "neutral", "contradiction", "not_entailment"]
-SAME: tuple[Label, Label] = ("entailment", "entailment")
-OPPOSED: tuple[Label, Label] = ("contradiction", "contradiction")
-#: The edited text says more than the original, or less. A label that is open is None.
-MORE: tuple[Label | None, Label | None] = ("neutral", "entailment")
-LESS: tuple[Label | None, Label | None] = ("entailment", "neutral")
+#: The kind of finding that an edit by each rule is.
+KINDS: dict[Rule, FindingKind] = {
+    "figure": "figure",
+    "date": "date",
+    "unit": "unit",
+    "name": "name",
+    "negation": "negation",
+    "relation": "relation",
+    "list": "addition",
+    "splice": "addition",
+    "quantifier": "other",
+    "modality": "other",
+    "antonym": "other",
+}
 
 
 @dataclass(frozen=True)
@@ -32,13 +53,14 @@ class Edited:
     """An edited sentence.
 
     Attributes:
+        rule: the rule that made it; ``kind`` is the kind of finding that it is.
         spans: [start, end) of the characters of ``text`` that are not the original's.
         was: those of the original that they replace, or that are left out.
         label: of ``text`` given the original; None where it is open.
         back: of the original given ``text``.
     """
 
-    kind: str
+    rule: Rule
     text: str
     spans: tuple[tuple[int, int], ...]
     was: tuple[tuple[int, int], ...]
@@ -46,8 +68,13 @@ class Edited:
     back: Label | None
 
     @property
+    def kind(self) -> FindingKind:
+        """Return the kind of finding that a wrong edit by this rule is."""
+        return KINDS[self.rule]
+
+    @property
     def keeps(self) -> bool:
-        """Whether it says the same in other words."""
+        """Return True if it says the same in other words."""
         return (self.label, self.back) == SAME
 
 
@@ -65,15 +92,15 @@ def edits(
     told: Sequence[str] = (),
     foreign: Sequence[str] = (),
 ) -> list[Edited]:
-    """Every edit that a rule has for a sentence, in the order of the rules.
+    """Return every edit that a rule has for a sentence, in the order of the rules.
 
     Args:
-        names: of the text around, this sentence included.
+        names: names of the surrounding text, this sentence included.
         told: other sentences of the same text: joined to this one they keep it true.
-        foreign: sentences of other texts: joined, they say what no source does.
+        foreign: sentences of other texts: joined, they state what no source does.
     """
     found = [e for rule in RULES for e in rule(sentence, rng)]
-    found += [*_entities(sentence, rng, names), *_relations(sentence, names)]
+    found += [*_names(sentence, rng, names), *_relations(sentence, names)]
     found += [*_splices(sentence, told, SAME), *_splices(sentence, foreign, ("neutral", None))]
     good = {e.text: e for e in found if e.text != sentence}
     return list(good.values())
@@ -83,12 +110,12 @@ def edits(
 
 
 def _replaced(
-    kind: str,
+    rule: Rule,
     sentence: str,
     changes: Sequence[tuple[int, int, str]],
-    labels: tuple[Label | None, Label | None],
+    labels: Labels,
 ) -> Edited:
-    """``sentence`` with [start, end) replaced by a text, for each of ``changes``, in order."""
+    """Return ``sentence`` with each [start, end) of ``changes`` replaced by its text, in order."""
     parts: list[str] = []
     spans: list[tuple[int, int]] = []
     was: list[tuple[int, int]] = []
@@ -104,102 +131,16 @@ def _replaced(
         length += len(new)
         at = end
     text = "".join([*parts, sentence[at:]])
-    return Edited(kind, text, tuple(spans), tuple(was), *labels)
+    return Edited(rule, text, tuple(spans), tuple(was), *labels)
 
 
+@lru_cache(maxsize=4096)
 def _word(text: str) -> re.Pattern[str]:
     return re.compile(rf"(?<![\w-]){re.escape(text)}(?![\w-])", re.IGNORECASE)
 
 
 def _cased(new: str, old: str) -> str:
     return new[:1].upper() + new[1:] if old[:1].isupper() else new
-
-
-class Words(NamedTuple):
-    """A word and what takes its place."""
-
-    kind: str
-    old: str
-    new: str
-    labels: tuple[Label | None, Label | None]
-
-
-def _one_way(kind: str, pairs: str, labels: tuple[Label | None, Label | None]) -> Iterator[Words]:
-    """Each ``old/new`` of ``pairs``."""
-    for pair in pairs.split("; "):
-        old, new = pair.split("/")
-        yield Words(kind, old, new, labels)
-
-
-def _both(kind: str, pairs: str, labels: tuple[Label | None, Label | None]) -> Iterator[Words]:
-    """Each ``a/b`` of ``pairs`` and, with labels turned round, its reverse."""
-    for row in _one_way(kind, pairs, labels):
-        yield row
-        yield Words(kind, row.new, row.old, (labels[1], labels[0]))
-
-
-_AGREE = {
-    "he/she",
-    "his/her",
-    "He/She",
-    "His/Her",
-}  # one of several in a text, which would disagree
-TABLE: tuple[Words, ...] = (
-    *_both(
-        "antonym",
-        "; ".join("/".join(pair) for pair in ANTONYMS if "/".join(pair) not in _AGREE),
-        OPPOSED,
-    ),
-    *_both(
-        "antonym",
-        "increased/decreased; rose/fell; higher/lower; larger/smaller; won/lost; opened/closed; "
-        "accepted/rejected; allowed/forbade; succeeded/failed; arrived/departed; inside/outside; "
-        "above/below; hot/cold; strong/weak; cheap/expensive; true/false; legal/illegal; "
-        "permanent/temporary; expanded/shrank; approved/refused; gained/lost; minimum/maximum; "
-        "buyer/seller; parent/child; teacher/pupil; alive/dead; empty/full; guilty/innocent",
-        OPPOSED,
-    ),
-    *_both(
-        "antonym",
-        "began/started; large/big; film/movie; located/situated; near/close to; wrote/authored; "
-        "currently/at present; purchased/bought; assisted/helped; famous/well-known; "
-        "attempted/tried; entire/whole; children/offspring; obtained/got; finished/completed",
-        SAME,
-    ),
-    *_both(
-        "quantifier",
-        "most/few; many/few; always/never; often/rarely; more than/less than; usually/seldom; "
-        "at least/less than; at most/more than; nearly/more than",
-        OPPOSED,
-    ),
-    *_one_way("quantifier", "every/each", SAME),
-    *_one_way("quantifier", "every/no; everyone/no one; everything/nothing; both/neither", OPPOSED),
-    *_both("quantifier", "some/all; sometimes/always; some/most; someone/everyone", MORE),
-    *_both(
-        "quantifier",
-        "most/the majority of; many/a large number of; several/a number of; "
-        "less than/under; at least/no fewer than; often/frequently; always/at all times",
-        SAME,
-    ),
-    *_both(
-        "modality",
-        "may/will; might/will; is expected to/is certain to; is likely to/is certain to; "
-        "possibly/certainly; probably/certainly; suggests/proves",
-        MORE,
-    ),
-    *_one_way(
-        "modality",
-        "is believed to be/is; is thought to be/is; is said to be/is; was believed to be/was; "
-        "is rumoured to be/is; was alleged to be/was",
-        ("neutral", None),
-    ),
-    *_both(
-        "modality",
-        "may/might; must/has to; will/is going to; probably/most likely; is able to/can; "
-        "possibly/perhaps; is thought to be/is believed to be",
-        SAME,
-    ),
-)
 
 
 #: Words that compare amounts only before one: "under a bridge" is not "less than a bridge".
@@ -223,7 +164,7 @@ def _words(sentence: str, rng: random.Random) -> Iterator[Edited]:
         if _word(row.new).search(sentence[: place.start()] + sentence[place.end() :]):
             continue
         new = _cased(row.new, place[0])
-        edited = _replaced(row.kind, sentence, [(place.start(), place.end(), new)], row.labels)
+        edited = _replaced(row.rule, sentence, [(place.start(), place.end(), new)], row.labels)
         if fix_article(edited.text) == edited.text:
             yield edited
 
@@ -292,22 +233,22 @@ def _numbers(sentence: str, rng: random.Random) -> Iterator[Edited]:
         at = rng.choice([i for i, c in enumerate(value) if c.isdigit()][:2])
         digit = rng.choice([d for d in "123456789" if d != value[at]])
         new = value[:at] + digit + value[at + 1 :]
-        yield _replaced("number", sentence, [(start, end, new)], _exact(sentence, start))
+        yield _replaced("figure", sentence, [(start, end, new)], _exact(sentence, start))
         whole = int(value.replace(",", ""))
         if whole >= 1000:
             other = f"{whole:,}" if "," not in value else str(whole)
-            yield _replaced("number", sentence, [(start, end, other)], SAME)
+            yield _replaced("figure", sentence, [(start, end, other)], SAME)
         if 1 < whole < len(NUMBER_WORDS) and sentence[end : end + 1] == " ":
-            yield _replaced("number", sentence, [(start, end, NUMBER_WORDS[whole])], SAME)
-    for value, word in list(enumerate(NUMBER_WORDS))[2:]:
+            yield _replaced("figure", sentence, [(start, end, NUMBER_WORDS[whole])], SAME)
+    for number, word in list(enumerate(NUMBER_WORDS))[2:]:
         places = list(_word(word).finditer(sentence))
         if len(places) == 1:
             start, end = places[0].span()
             other = rng.choice([w for w in NUMBER_WORDS[2:] if w != word])
             new = _cased(other, places[0][0])
-            yield _replaced("number", sentence, [(start, end, new)], _exact(sentence, start))
+            yield _replaced("figure", sentence, [(start, end, new)], _exact(sentence, start))
             if start > 0:
-                yield _replaced("number", sentence, [(start, end, str(value))], SAME)
+                yield _replaced("figure", sentence, [(start, end, str(number))], SAME)
 
 
 def _dates(sentence: str, rng: random.Random) -> Iterator[Edited]:
@@ -383,7 +324,7 @@ _NO_ITEM = re.compile(r"(In|On|At|By|With|For|From|After|Before|The|When|While|A
 
 
 def _lists(sentence: str, rng: random.Random) -> Iterator[Edited]:
-    """Names in a row: one left out, and in another order. (An added one: see ``_entities``.)"""
+    """Names in a row: one left out, and in another order. (An added one: see ``_names``.)"""
     for place in LIST.finditer(sentence):
         items = [*place[1].split(", "), place[2]]
         if any(_NO_ITEM.match(item) for item in items):
@@ -410,7 +351,7 @@ RULES: tuple[Callable[[str, random.Random], Iterator[Edited]], ...] = (
 # --- names, and what else is told -----------------------------------------------------------
 
 
-def _entities(sentence: str, rng: random.Random, names: Sequence[Name]) -> Iterator[Edited]:
+def _names(sentence: str, rng: random.Random, names: Sequence[Name]) -> Iterator[Edited]:
     """A name for another of its kind from the same text; and added to a list of names."""
     here = [n for n in dict.fromkeys(names) if len(_word(n.text).findall(sentence)) == 1]
     for name in here:
@@ -426,7 +367,7 @@ def _entities(sentence: str, rng: random.Random, names: Sequence[Name]) -> Itera
         other = rng.choice(others)
         place = _word(name.text).search(sentence)
         assert place is not None
-        yield _replaced("entity", sentence, [(*place.span(), other)], ("not_entailment",) * 2)
+        yield _replaced("name", sentence, [(*place.span(), other)], ("not_entailment",) * 2)
         row = LIST.search(sentence)
         if row and name.text in row[0] and not _NO_ITEM.match(row[0]):
             at = row.start() + len(row[1])
@@ -454,9 +395,7 @@ def _relations(sentence: str, names: Sequence[Name]) -> Iterator[Edited]:
             yield _replaced("relation", sentence, changes, ("not_entailment",) * 2)
 
 
-def _splices(
-    sentence: str, others: Sequence[str], labels: tuple[Label | None, Label | None]
-) -> Iterator[Edited]:
+def _splices(sentence: str, others: Sequence[str], labels: Labels) -> Iterator[Edited]:
     """The sentence with another joined to it. The original never entails less than itself, so
     what a joined one says of the original is left open."""
     for other in others:

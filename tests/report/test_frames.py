@@ -14,9 +14,9 @@ import pytest
 
 import veridical
 from veridical import Record, UsageError
-from veridical.engine import frames
-from veridical.engine.frames import ADDED
 from veridical.files import rundir
+from veridical.report import frames
+from veridical.report.frames import ADDED
 
 SOURCE = "Canberra is the capital of Australia. Sydney is its largest city."
 ROWS: list[dict[str, Any]] = [

@@ -1,0 +1,175 @@
+"""The default on claims and summaries against documents: time, tokens, memory, verdicts.
+
+    python benchmarks/documents.py --data DATA/grounded [--before CHECKOUT] [--answers 40]
+        [--torch PYTHON] [--many 200] [--growth]
+
+The first ``--answers`` rows of each development part, by the checkout ``--before`` (exact and in 8
+bits) and by this one, each in a process of its own, twice by turns, nothing stored; of the two runs
+the quicker counts. Verdicts and risks are compared with those of the first. ``--torch`` names an
+interpreter with torch and transformers: by it the forwards of MiniCheck (Flan-T5-large, pieces of
+500 words by sentences) and HHEM (T5-base, the whole) on 8 of the answers, with random weights, as
+time does not depend on them.
+
+``--many`` instead checks so many summaries of FRANK, each by five contexts of 200 words: the
+beginning of its document among those of four others. ``--growth`` instead takes one document of
+growing length, and answers of growing length, in this checkout: milliseconds of processor for each
+token.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+PARTS = ("factcc", "frank", "healthver", "scitab")
+ROOT = Path(__file__).parents[1]
+PEERS = ROOT / "benchmarks" / "peers" / "document_checkers.py"
+#: What a process does: read rows, check them, say what that took.
+CHECK = """
+import json, resource, sys, time
+import veridical
+rows, precision = json.load(open(sys.argv[1])), sys.argv[2]
+with veridical.Engine(precision=precision, processes=0, store=None) as engine:
+    list(veridical.check(rows[:1], engine=engine))
+    before = sum(w.tokens for w in engine.work().values())
+    wall, spent = time.perf_counter(), time.process_time()
+    found = list(veridical.check(rows, engine=engine))
+    wall, spent = time.perf_counter() - wall, time.process_time() - spent
+    tokens = sum(w.tokens for w in engine.work().values()) - before
+print(json.dumps({
+    "wall": wall, "spent": spent, "tokens": tokens,
+    "memory": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
+    "risks": [r.risk for r in found], "verdicts": [r.verdict for r in found],
+}))
+"""
+Run = dict[str, Any]
+
+
+def rows_of(data: Path, answers: int) -> list[dict[str, Any]]:
+    """The first rows of each part."""
+    rows = []
+    for part in PARTS:
+        with (data / f"{part}_dev.jsonl").open() as lines:
+            rows += [json.loads(line) for line in islice(lines, answers)]
+    return rows
+
+
+def many_of(data: Path, answers: int) -> list[dict[str, Any]]:
+    """Answers by five contexts of 200 words that differ from those of the others."""
+    with (data / "frank_dev.jsonl").open() as lines:
+        rows = [json.loads(line) for line in lines]
+    rows = list({row["contexts"][0]: row for row in rows}.values())
+    begins = [" ".join(row["contexts"][0].split()[:200]) for row in rows]
+    many = []
+    for i in range(answers):
+        place, turn = i % len(rows), 1 + i // len(rows)
+        others = [begins[(place + turn * n) % len(begins)] for n in range(1, 5)]
+        many.append({**rows[place], "id": str(i), "contexts": [*others, begins[place]]})
+    return many
+
+
+def run(source: Path, rows: Path, precision: str) -> Run:
+    """One run of the default by the code in ``source``."""
+    code = os.pathsep.join([str(source / "src"), str(source / "packages/veridical-lab/src")])
+    done = subprocess.run(
+        [sys.executable, "-c", CHECK, str(rows), precision],
+        env={**os.environ, "PYTHONPATH": code},
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+    )
+    found: Run = json.loads(done.stdout.splitlines()[-1])
+    return found
+
+
+def area(labels: list[int], risks: list[float | None]) -> float:
+    """AUROC of the risks; what has none counts as 0.5."""
+    values = np.array([0.5 if r is None else r for r in risks])
+    wrong, right = values[np.array(labels) == 1], values[np.array(labels) == 0]
+    above = (wrong[:, None] > right).mean() + (wrong[:, None] == right).mean() / 2
+    return float(above)
+
+
+def compared(rows: list[dict[str, Any]], before: Path | None, scratch: Path) -> None:
+    """Print the table of ways."""
+    path = scratch / "rows.json"
+    path.write_text(json.dumps(rows))
+    ways = [("now", ROOT, "auto"), ("now, exact", ROOT, "exact")]
+    if before is not None:
+        ways = [("before, exact", before, "exact"), ("before, 8-bit", before, "auto"), *ways]
+    runs: dict[str, Run] = {}
+    for _ in range(2):
+        for name, source, precision in ways:
+            one = run(source, path, precision)
+            if name not in runs or one["wall"] < runs[name]["wall"]:
+                runs[name] = one
+    base = next(iter(runs.values()))
+    labels = [row["label"] for row in rows]
+    print("| | seconds | times as fast | tokens an answer | MB | same verdict | AUROC |")
+    print("|---|---|---|---|---|---|---|")
+    for name, one in runs.items():
+        same = np.mean([a == b for a, b in zip(one["verdicts"], base["verdicts"], strict=True)])
+        print(
+            f"| {name} | {one['wall']:.1f} | {base['wall'] / one['wall']:.2f} | "
+            f"{one['tokens'] / len(rows):.0f} | {one['memory']:.0f} | {same:.1%} | "
+            f"{area(labels, one['risks']):.3f} |"
+        )
+
+
+def growth(scratch: Path) -> None:
+    """Print what grows with the length of document and answer."""
+    print("| document, characters | statements | tokens read | ms of processor a token read |")
+    print("|---|---|---|---|")
+    for length, count in [
+        *((n, 3) for n in (100, 1_000, 10_000, 100_000)),
+        *((10_000, n) for n in (1, 10, 50, 200)),
+    ]:
+        facts = [
+            f"Engine {i} of the works was sold to Firm {i * 7} in {1800 + i % 200}."
+            for i in range(2000)
+        ]
+        said = [
+            f"Firm {i * 35} bought engine {i * 5} in {1800 + i * 5 % 200}." for i in range(count)
+        ]
+        row = {"response": " ".join(said), "contexts": [" ".join(facts)[:length]]}
+        path = scratch / "one.json"
+        path.write_text(json.dumps([row]))
+        one = run(ROOT, path, "auto")
+        each = 1000 * one["spent"] / max(one["tokens"], 1)
+        print(f"| {length} | {count} | {one['tokens']} | {each:.2f} |")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
+    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--before", type=Path, help="a checkout to compare with")
+    parser.add_argument("--answers", type=int, default=40, help="of each part")
+    parser.add_argument("--torch", type=Path, help="an interpreter with torch and transformers")
+    parser.add_argument("--many", type=int, default=0, help="answers with five contexts each")
+    parser.add_argument("--growth", action="store_true")
+    parser.add_argument("--scratch", type=Path, default=Path("documents-benchmark"))
+    args = parser.parse_args()
+    args.scratch.mkdir(parents=True, exist_ok=True)
+    if args.growth:
+        growth(args.scratch)
+        return
+    if args.many:
+        compared(many_of(args.data, args.many), args.before, args.scratch)
+        return
+    compared(rows_of(args.data, args.answers), args.before, args.scratch)
+    if args.torch is not None:
+        path = args.scratch / "few.json"
+        path.write_text(json.dumps(rows_of(args.data, 2)))
+        subprocess.run([args.torch, PEERS, path], check=True)
+
+
+if __name__ == "__main__":
+    main()

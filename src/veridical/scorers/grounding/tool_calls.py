@@ -1,0 +1,272 @@
+"""Tool calls: name, arguments and values against the tools' schemas and the conversation."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any, Literal, NamedTuple
+
+from veridical.core.evidence import Evidence
+from veridical.core.prompt_text import message_text
+from veridical.core.records import Record
+from veridical.core.registry import scorer
+from veridical.core.scores import Score
+from veridical.core.tool_calls import ToolCall, tool_results
+from veridical.core.tool_calls import tool_calls as calls_of
+from veridical.errors import NotApplicable
+from veridical.llm.asking import ask_all, request
+from veridical.prompts import load_prompt
+from veridical.scorers.grounding._tool_schemas import ArgumentValue, checked, tool_schemas
+from veridical.text.display import shown
+from veridical.text.passages import passages
+from veridical.text.stems import content_stems
+from veridical.text.values.compare import findings
+from veridical.text.values.sources import source_values
+from veridical.text.values.value import Value
+
+_PROMPT = "statement_yes_no"
+_FLAWS = ("unknown_tool", "invalid_arguments", "missing_argument", "extra_argument")
+_BAD = (*_FLAWS, "wrong_type", "wrong_enum", "unstated")
+_MIN_PROSE_WORDS = 4
+_UNSURE_RISK = 0.5
+_CLIP = 300
+_RELATIVE = re.compile(
+    r"\b(today|tonight|tomorrow|yesterday|now|next|this|last|in an? (?:day|week|month)|heute|"
+    r"morgen|gestern|demain|aujourd'hui|mañana|hoy)\b",
+    re.IGNORECASE,
+)
+_NUMBER = re.compile(r"[+-]?[\d.,]*\d")
+_SIGNS = re.compile(r"[\W_]+")
+
+
+def _costs(*, by: str, **_: object) -> set[str]:
+    return {by}
+
+
+@scorer(
+    "tool_calls",
+    level="response",
+    source="Veridical: calls by JSON schema, values by the values module, text by NLI",
+    cost="nli",
+    uses={"llm"},
+    costs_by=_costs,
+    prompts=(_PROMPT,),
+    apart=True,
+    raw_is="risk",
+    raw_key="risk",
+    presets={"all"},
+)
+async def tool_calls(
+    record: Record,
+    evidence: Evidence,
+    *,
+    by: Literal["nli", "llm"] = "nli",
+    nli: str | None = None,
+    llm: str | None = None,
+) -> Score:
+    """Risk that a tool call is wrong, by the tools' schemas and by what was said before the call.
+
+    Calls are those of the prompt's messages and of the column ``tool_calls`` (the calls of the
+    answer itself, in OpenAI's form). Tools are in the column ``tools``: OpenAI's or Anthropic's
+    definitions, which the readers of conversations and traces keep. Without them only values are
+    checked.
+
+    Labels of a call or an argument, with the risk:
+
+    - ``unknown_tool``, ``invalid_arguments`` (not a JSON object), ``missing_argument``,
+      ``extra_argument``, ``wrong_type``, ``wrong_enum``: 1;
+    - ``unstated``: the value is nowhere in what users, tools and contexts said before the call. 1
+      where the schema requires the argument, 0.5 where it does not;
+    - ``relative``, 0.5: a date, where the conversation has only "tomorrow" or the like;
+    - ``unclear``: a text of several words, with its risk by NLI or by the LLM;
+    - ``stated``, 0: the value is there, or the schema lists it.
+
+    Figures and dates are compared by value ("3 May 2024" states "2024-05-03"); names and other
+    short texts by their words. What the assistant said counts once a user has answered it.
+
+    Args:
+        by: what judges texts of several words: the NLI model, or an LLM in one call each.
+        nli: NLI model; the run's own if None.
+        llm: LLM of ``by="llm"``; the run's own if None.
+
+    ``raw`` has the largest ``risk``, the number of ``calls``, and their ``findings``: each one's
+    ``message`` (its index; null: the answer's own), tool ``name``, ``argument``, ``value``,
+    ``label``, ``risk`` and ``why``. Units are none, as a call is not part of the answer's text.
+    No verdict rests on this.
+
+    Raises:
+        NotApplicable: no call is on record.
+    """
+    prompt = record.prompt
+    messages = [{"role": "user", "content": prompt}] if isinstance(prompt, str) else prompt or []
+    own = {"role": "assistant", "tool_calls": _decoded(record.meta.get("tool_calls"))}
+    calls = calls_of([*messages, own])
+    if not calls:
+        raise NotApplicable("no tool call is on record: the prompt's messages have none")
+    schemas = tool_schemas(record.meta.get("tools"))
+    found: list[_Finding] = []
+    prose: list[tuple[_Finding, tuple[str, ...]]] = []
+    for call in calls:
+        made = checked(call, schemas)
+        found += [_Finding(call, f.argument, None, f.label, 1.0, f.why) for f in made.flaws]
+        told = _told_before(record, messages, call.message) if made.values else ()
+        for value in made.values:
+            finding = _looked_up(call, value, told, schemas is not None)
+            if finding.label == "unclear":
+                prose.append((finding, told))
+            else:
+                found.append(finding)
+    risks = await _judged(record, evidence, prose, by, nli, llm)
+    found += [f._replace(risk=risk) for (f, _), risk in zip(prose, risks, strict=True)]
+    return _score(found, calls, len(messages))
+
+
+class _Finding(NamedTuple):
+    call: ToolCall
+    argument: str
+    value: str | int | float | None
+    label: str
+    risk: float
+    why: str
+
+
+def _decoded(value: Any) -> Any:
+    if isinstance(value, str):
+        try:
+            return json.loads(value)
+        except (ValueError, RecursionError):
+            return None
+    return value
+
+
+def _told_before(record: Record, messages: Sequence[dict[str, Any]], place: int) -> tuple[str, ...]:
+    """Return the texts that a call may take its values from."""
+    results = {(r.message, r.text) for r in tool_results(messages[:place])}
+    later = {r.text for r in tool_results(messages) if r.message >= place}
+    users = [i for i, m in enumerate(messages[:place]) if m.get("role") == "user"]
+    told = [text for _, text in sorted(results)]
+    for i, message in enumerate(messages[:place]):
+        answered = message.get("role") != "assistant" or (users and i < users[-1])
+        if answered and (text := message_text(message.get("content"))):
+            told.append(text)
+    told += [c.text for c in record.contexts if c.text and c.text not in later]
+    return tuple(dict.fromkeys(told))
+
+
+def _looked_up(
+    call: ToolCall, value: ArgumentValue, told: tuple[str, ...], by_schema: bool
+) -> _Finding:
+    """Look for a value in what was said."""
+    text = str(value.value).strip()
+    missing = 1.0 if value.required or not by_schema else _UNSURE_RISK
+    plain = _SIGNS.sub(" ", text.casefold()).strip()
+    if value.chosen or not plain:
+        label, risk, why = "stated", 0.0, "the schema lists it"
+    elif not _NUMBER.fullmatch(text) and any(
+        f" {plain} " in f" {_SIGNS.sub(' ', t.casefold())} " for t in told
+    ):
+        label, risk, why = "stated", 0.0, "said before the call"
+    else:
+        label, risk, why = _by_value(text, told, missing)
+    return _Finding(call, value.argument, value.value, label, risk, why)
+
+
+def _by_value(text: str, told: tuple[str, ...], missing: float) -> tuple[str, float, str]:
+    values = findings(text, (0, len(text)), "", told)
+    wrong = [v for v in values if v.status in ("wrong", "absent") and not _written(v.value, told)]
+    words = content_stems(text)
+    if values and not wrong and len(words) < _MIN_PROSE_WORDS:
+        known = {word for t in told for word in content_stems(t)}
+        if known.issuperset(w for w in words if not w.isdecimal()):
+            return "stated", 0.0, "equal to a value said before the call"
+    if wrong:
+        value = wrong[0].value
+        dated = value.kind in ("date", "time") and any(map(_RELATIVE.search, told))
+        if dated:
+            return "relative", _UNSURE_RISK, "the conversation has only a relative date"
+        return "unstated", missing, "the value is nowhere before the call"
+    if len(text.split()) >= _MIN_PROSE_WORDS:
+        return "unclear", missing, "judged as a text"
+    known = {word for t in told for word in content_stems(t)}
+    if words and known.issuperset(words):
+        return "stated", 0.0, "its words were said before the call"
+    return "unstated", missing, "the value is nowhere before the call"
+
+
+def _written(value: Value, told: tuple[str, ...]) -> bool:
+    """Return True if a number is written before the call, with any unit."""
+    if value.kind != "count" or value.written is None:
+        return False
+    return any(
+        v.written == value.written and v.kind not in ("date", "time")
+        for text in source_values(told).texts
+        for v in text.values
+    )
+
+
+async def _judged(
+    record: Record,
+    evidence: Evidence,
+    prose: Sequence[tuple[_Finding, tuple[str, ...]]],
+    by: str,
+    nli: str | None,
+    llm: str | None,
+) -> list[float]:
+    """Return the risks of texts of several words, in one round."""
+    if not prose:
+        return []
+    if by == "llm":
+        prompt = load_prompt(_PROMPT)
+        parts = [
+            {
+                "statement": f"The {f.argument} is: {f.value}",
+                "document": "\n\n".join(told) or "(nothing was said)",
+            }
+            for f, told in prose
+        ]
+        form: Literal["token", "text"] = "token" if evidence.tells_tokens(llm) else "text"
+        verdicts = await ask_all(
+            lambda requests: evidence.chat(requests, llm),
+            [request(prompt, p, record, form=form) for p in parts],
+            [prompt] * len(parts),
+        )
+        return [round(float(v.risk), 6) for v in verdicts]
+    pairs = [[(p.text, str(f.value)) for text in told for p in passages(text)] for f, told in prose]
+    flat = list(dict.fromkeys(pair for some in pairs for pair in some))
+    entailed: dict[tuple[str, str], float] = {}
+    if flat:
+        rows = (await evidence.nli(flat, nli)).probabilities
+        entailed = {pair: float(row[0]) for pair, row in zip(flat, rows, strict=True)}
+    risks = []
+    for (finding, told), some in zip(prose, pairs, strict=True):
+        words = set(content_stems(str(finding.value)))
+        known = {word for text in told for word in content_stems(text)}
+        share = len(words & known) / len(words) if words else 0.0
+        best = max((entailed[pair] for pair in some), default=0.0)
+        risks.append(round(finding.risk * (1 - max(best, share)), 6))
+    return risks
+
+
+def _score(found: Sequence[_Finding], calls: Sequence[ToolCall], own: int) -> Score:
+    risk = max((f.risk for f in found), default=0.0)
+    counts = Counter(f.label for f in found)
+    raw = {
+        "risk": risk,
+        "calls": len(calls),
+        **{label: counts[label] for label in _BAD},
+        "findings": [
+            {
+                "message": None if f.call.message == own else f.call.message,
+                "name": f.call.name[:_CLIP],
+                "argument": f.argument[:_CLIP],
+                "value": None if f.value is None else shown(f.value),
+                "label": f.label,
+                "risk": f.risk,
+                "why": f.why[:_CLIP],
+            }
+            for f in sorted(found, key=lambda f: -f.risk)
+        ],
+    }
+    return Score.of(risk, raw=raw)

@@ -1,0 +1,53 @@
+"""Kind of a finding, by the words of the statement and its sources."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from veridical.text.facts import Facts
+from veridical.text.polarity import opposes
+from veridical.text.sentences import split_sentences
+from veridical.text.spans import FindingKind
+from veridical.text.stems import content_stems
+from veridical.text.values.compare import findings
+from veridical.text.values.order import turned_round
+
+#: Share of a statement's words that no source has, from which it counts as added.
+_MIN_NEW_WORDS = 0.5
+
+
+def finding_kind(statement: str, contradicted: bool, sources: Sequence[str]) -> FindingKind:
+    """Return the kind of a flagged statement.
+
+    Args:
+        contradicted: True if a source contradicts it, so that it is not an addition.
+
+    >>> finding_kind("Ada has 30 cats.", True, ["Ada has 20 cats."])
+    'figure'
+    >>> finding_kind("The king loved bananas.", False, ["Ada met the king."])
+    'addition'
+    >>> finding_kind("The king met her cat.", True, ["Her cat met the king in Oslo."])
+    'relation'
+    """
+    texts = tuple(sources)
+    for found in findings(statement, (0, len(statement)), "", texts):
+        if found.status in ("wrong", "absent"):
+            date = found.value.kind in ("date", "time")
+            return "unit" if found.unit else "date" if date else "figure"
+    if turned_round(statement, texts) is not None:
+        return "order"
+    sentences = [s.text for text in texts for s in split_sentences(text)]
+    if any(opposes(statement, sentence) for sentence in sentences):
+        return "negation"
+    known = {token for text in texts for token in Facts(text).tokens}
+    (facts,) = Facts(statement).find([(0, len(statement))])
+    for fact in facts:
+        if isinstance(fact.content, tuple) and known.isdisjoint(fact.content):
+            return "name"
+    said = set(content_stems(statement))
+    new = said - {word for text in texts for word in content_stems(text)}
+    if said and not new:
+        return "relation"
+    if said and not contradicted and len(new) >= _MIN_NEW_WORDS * len(said):
+        return "addition"
+    return "other"
