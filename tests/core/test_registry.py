@@ -112,6 +112,7 @@ def test_presets_are_those_of_the_contract() -> None:
         "context_recall",
         "factual_correctness",
         "turns",
+        "tool_calls",
         "claims",
         "spans",
         "reference_match",

@@ -285,6 +285,19 @@ def test_labels_are_counted_before_anything_is_scored() -> None:
 def test_components_that_are_left_out_are_one_line() -> None:
     tuned = tune(answers(60), f"{SCORERS}, knowledge_f1, support", **QUICK)
     (line,) = [note for note in tuned.notes if note.startswith("left out: ")]
-    for name in ("knowledge_f1 0 %", "support 0 %"):
-        assert name in line
-    assert "scored under 50% of the answers" in line
+    assert line == "left out: scored none of the answers: knowledge_f1, support"
+
+
+def test_of_many_components_that_are_left_out_few_are_named() -> None:
+    names = "knowledge_f1, support, knowledge_precision, turns, citations, actions, context_recall"
+    tuned = tune(answers(60), f"{SCORERS}, {names}", **QUICK)
+    (line,) = [note for note in tuned.notes if note.startswith("left out: ")]
+    assert line.startswith("left out: scored none of the answers: ") and len(line) < 160
+    assert line.endswith(" and 2 more")
+
+
+def test_a_component_that_scores_few_answers_is_named_with_its_share() -> None:
+    rows = [{**r, "contexts": "A context."} if i % 6 == 0 else r for i, r in enumerate(answers(60))]
+    tuned = tune(rows, f"{SCORERS}, knowledge_f1", **QUICK)
+    (line,) = [note for note in tuned.notes if note.startswith("left out: ")]
+    assert line == "left out: scored under 50% of the answers: knowledge_f1 17 %"

@@ -50,6 +50,8 @@ if TYPE_CHECKING:
 
 #: Share of the targets that a component must have scored.
 LEAST_SCORED = 0.5
+#: Scorers that are named where many scored no answer.
+_NAMED_SCORERS = 5
 
 
 @dataclass(frozen=True)
@@ -293,16 +295,22 @@ def tune_graded(
 def usable(graded: Graded) -> tuple[Graded, list[str]]:
     """Without components that say too little, and what to know of them."""
     share = 1 - np.isnan(graded.risks).mean(axis=0) if len(graded) else np.zeros(0)
-    names, silent, flat = [], [], []
+    names, unfit, silent, flat = [], [], [], []
     for i, name in enumerate(graded.scorers):
         column = graded.risks[:, i]
-        if len(graded) and share[i] < LEAST_SCORED:
+        if len(graded) and not share[i]:
+            unfit.append(name)
+        elif len(graded) and share[i] < LEAST_SCORED:
             silent.append(f"{name} {100 * share[i]:.0f} %")
         elif len(graded) and np.nanmax(column) == np.nanmin(column):
             flat.append(name)
         else:
             names.append(name)
     reasons = []
+    if unfit:
+        more = len(unfit) - _NAMED_SCORERS
+        listed = ", ".join(unfit[:_NAMED_SCORERS]) + (f" and {more} more" if more > 0 else "")
+        reasons.append(f"scored none of the {_what(graded)}: {listed}")
     if silent:
         listed = ", ".join(silent)
         reasons.append(f"scored under {LEAST_SCORED:.0%} of the {_what(graded)}: {listed}")

@@ -109,8 +109,8 @@ def test_every_template_is_listed() -> None:
         *(f"claims_{author}" for author in ("farquhar", "jiang", "mohri", "zhang")),
         *("claim_answer", "claim_merge", "claim_questions"),
         "relevancy_questions",
-        "code_equivalence",
         "corrupt_sentence",
+        "code_equivalence",
         *("refchecker_query", "refchecker_query_question"),
         # of the studies of RefChecker and CheckEmbed
         *(f"refchecker_respond_{kind}" for kind in ("context", "instruction", "passages")),
