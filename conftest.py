@@ -12,9 +12,10 @@ import pytest
 #: Fences of prompts are made with it; else every test run would leave a file in the user's home.
 os.environ.setdefault("VERIDICAL_SECRET", "the secret of the tests")
 
-# Tests run beside each other: threads of a BLAS that wait for a core would take the others' time.
-for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
-    os.environ.setdefault(name, "1")
+# Where tests run beside each other, threads of a BLAS that wait for a core take the others' time.
+if "PYTEST_XDIST_WORKER" in os.environ:
+    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
+        os.environ.setdefault(name, "1")
 
 # A shell without job control starts background work with Ctrl-C ignored, and nohup with hang-ups,
 # which child processes inherit: those that tests interrupt would go on for ever.
