@@ -83,12 +83,10 @@ async def nli_grounding(
     read = source_windows(record, evidence, against, top, gate)
     if not read.sentences:
         return gate.unread(read.unread)
-    pairs = read.pairs()
-    alternatives = read.alternatives(pairs) if top else []
-    verdicts = await passage_verdicts(evidence, pairs, alternatives=alternatives)
+    verdicts = await window_verdicts(read, evidence, top)
     if risk == "contradiction" and not verdicts.contradicts:
         raise NotApplicable("the NLI model has no class for contradiction")
-    judged = read_rows(pairs, verdicts)
+    judged = read_rows(read.pairs(), verdicts)
     found = grounded_units(read, judged, evidence, risk)
     units = unit_of_each(record, [*found, *map(unread_unit, read.unread)])
     risks = [u.risk for u in units if u.risk is not None]
@@ -96,6 +94,14 @@ async def nli_grounding(
         return gate.unread(read.sentences)
     largest = max(risks)
     return Score.of(largest, raw=largest, units=units)
+
+
+async def window_verdicts(read: Windowed, evidence: Evidence, top: int) -> Verdicts:
+    """Verdicts on each pair of :meth:`~Windowed.pairs`; those that need not be read are left unread
+    unless ``top`` is 0."""
+    pairs = read.pairs()
+    alternatives = read.alternatives(pairs) if top else []
+    return await passage_verdicts(evidence, pairs, alternatives=alternatives)
 
 
 def read_rows(

@@ -19,6 +19,7 @@ from veridical.core.requests import GroundedAnswer
 from veridical.core.scores import Score, Unit
 from veridical.core.stated import need_statements, unit_of_each, without_lead_in
 from veridical.scorers.grounding._source_windows import Windowed, source_windows
+from veridical.scorers.grounding.nli_grounding import read_rows, window_verdicts
 from veridical.text.citations import blanked_markers
 from veridical.text.copies import is_copy
 from veridical.text.spans import Span
@@ -36,7 +37,7 @@ def _costs(*, detector: str | None, **_: object) -> set[str]:
 @scorer(
     "spans",
     level="span",
-    version=4,
+    version=5,
     judges=True,
     needs={"against"},
     source="Veridical: a token head of the NLI model; detectors after Kovacs 2025 (LettuceDetect)",
@@ -58,8 +59,8 @@ async def spans(
 
     The NLI model tells it by the forward that judges a sentence (``nli_grounding`` asks the same
     pairs). A sentence that a source says word for word has no wrong word. Of the windows of
-    contexts and references the one that supports a word best counts, as any of them may; over
-    samples the mean of their risks does.
+    contexts and references that ``nli_grounding`` reads the one that supports a word best counts,
+    as any of them may; over samples the mean of their risks does.
 
     Args:
         top: how many full windows judge a sentence, as of ``nli_grounding``.
@@ -84,21 +85,26 @@ async def spans(
         if not read.sentences:
             return gate.unread(read.unread)
         sentences = read.sentences
-        words = await _by_nli(record, read, evidence)
+        words = await _by_nli(record, read, evidence, top)
         unread = [unread_unit(s) for s in read.unread]
     return _score(record, sentences, words, unread)
 
 
-async def _by_nli(record: Record, read: Windowed, evidence: Evidence) -> list[tuple[Span, float]]:
-    """The answer's words and their risks, by the pairs of ``read``."""
-    pairs = [pair for pair in read.pairs() if not is_copy(pair[1], pair[0])]
+async def _by_nli(
+    record: Record, read: Windowed, evidence: Evidence, top: int
+) -> list[tuple[Span, float]]:
+    """The answer's words and their risks, by the windows that judge each sentence."""
+    if evidence.nli_by_llm():  # refused, before it is asked for verdicts
+        await evidence.wrong_words(read.pairs())
+    judged = read_rows(read.pairs(), await window_verdicts(read, evidence, top))
+    pairs = [pair for pair in judged if not is_copy(pair[1], pair[0])]
     risks = dict(zip(pairs, await evidence.wrong_words(pairs), strict=True))
     found: list[tuple[Span, float]] = []
     for i, (sentence, statement) in enumerate(zip(read.sentences, read.statements, strict=True)):
         copied = np.zeros(len(lettered_spans(statement.text)))
         groups = [
-            np.min([risks.get(read.pair(i, int(k)), copied) for k in reading.read], axis=0)
-            for reading in read.readings[i]
+            np.min([risks.get(p, copied) for p in places if p in judged], axis=0)
+            for places in ([read.pair(i, int(k)) for k in r.read] for r in read.readings[i])
         ]
         said = without_lead_in(record, sentence)
         found += _in_answer(said, statement, np.mean(groups, axis=0))
