@@ -58,6 +58,21 @@ def test_answers_that_all_agree_have(file, component):
     assert next(iter(told.values()))["raw"]["components"][component] < found[component].mean_before
 
 
+def test_rows_of_one_prompt_and_contexts_are_one_unit(file, component):
+    once = [row | {"prompt": f"Question {n}?"} for n, row in enumerate(answers())]
+    thrice = [row | {"id": 3 * n + i} for n, row in enumerate(once) for i in range(3)]
+    instruction = [
+        row | {"prompt": "Summarise.", "contexts": [f"Text {i}."]} for i, row in enumerate(thrice)
+    ]
+    effective = [
+        next(iter(of_run(check(rows, file)).values()))[component].effective
+        for rows in (once, thrice, instruction)
+    ]
+    assert effective[0] == pytest.approx(len(once), rel=0.02)
+    assert effective[1] == pytest.approx(len(once), rel=0.02)
+    assert effective[2] == pytest.approx(len(thrice), rel=0.02)
+
+
 def test_what_was_not_scored_counts_as_such(file, component):
     rows = [row | {"samples": []} for row in answers()][:30] + list(answers())[:30]
     results = check(rows, file)

@@ -9,6 +9,7 @@ import pytest
 from result_lines import write_lines
 
 from veridical import check
+from veridical.decide.gates import Gates, Tally
 from veridical.diff import Diff, diff
 
 TOWNS = [f"Town {chr(65 + i // 26)}{chr(65 + i % 26)}" for i in range(40)]
@@ -68,3 +69,16 @@ def test_a_group_names_what_belongs_together(tmp_path: Path) -> None:
     assert (made.n_groups, made.gate.test) == (10, "permutation")
     assert made.gate.p == pytest.approx(0.5)  # one thread of ten changed
     assert "tests take the answers of a unit together" in made.notes[0]
+
+
+def test_a_gate_of_one_run_counts_each_answer_to_a_shared_prompt(tmp_path: Path) -> None:
+    """A summarizer's log: twenty wrong answers of forty are half, not one question of one."""
+    path = write_lines(tmp_path / "log.jsonl", rows(20, prompt="Summarise the text."))
+    results = check(path, "nli_grounding", out=tmp_path / "run")
+    tallies = [Tally(Gates.parse("contradicted", max_share=share)) for share in ("49%", "50%")]
+    for _, result in results.headlines():
+        for tally in tallies:
+            tally.add(result)
+    assert [tally.failing for tally in tallies] == [20, 20]
+    assert [tally.failed for tally in tallies] == [True, False]
+    assert tallies[0].lines()[0].startswith("gate failed: 20 of 40 answers")

@@ -111,3 +111,14 @@ def test_the_interval_holds_the_truth_in_95_of_100_draws(base: float, pull: floa
     if pull > 1:
         plain = wilson(truth, 100 / (1 - 100 / 1500))
         assert np.mean(high - low) < plain[1] - plain[0]
+
+
+def test_the_interval_holds_where_answers_share_a_question() -> None:
+    """A rate is of the answers of this run, drawn one by one: thirty questions of fifty answers
+    each, all right or all wrong, need no wider interval than 1 500 questions."""
+    draw = np.random.default_rng(11)
+    wrong = np.repeat(draw.random(30) < 0.3, 50)
+    runs = np.stack([wrong[draw.permutation(1500)[:100]] for _ in range(2000)])
+    found = [estimate(np.array([1500]), np.array([100]), np.array([k])) for k in runs.sum(axis=1)]
+    held = np.mean([e.low <= wrong.mean() <= e.high for e in found])
+    assert held >= 0.945 - 2 * np.sqrt(0.05 * 0.95 / len(runs))

@@ -149,6 +149,12 @@ BAD = (
         "is an address, and none is fetched",
     ),
     ({"response": "a", "label": 2}, "label", "from 0 (right) to 1"),
+    ({"answer": f"[{'1,' * 10_000}1]"}, "answer", "10001 values, of which 10000 can be judged"),
+    (
+        {"response": "a", "samples": ["b", f"[{'1,' * 10_000}1]"]},
+        "samples[1]",
+        "10001 values, of which 10000 can be judged: split the answer",
+    ),
 )
 
 

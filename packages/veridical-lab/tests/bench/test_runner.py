@@ -46,6 +46,26 @@ def graded(
     return veridical.bench("graded", path, names, bootstrap=300), data
 
 
+def test_rows_of_one_prompt_and_contexts_are_one_unit(tmp_path: Path) -> None:
+    """Three copies of each answer tell no more than one; about other contexts they tell more."""
+    data = graded_data.rows(120, 120)
+    copies = [{**r, "id": f"{r['id']} {i}"} for r in data for i in range(3)]
+    instruction = [
+        {**r, "prompt": "Summarise.", "contexts": [f"Text {i}."]} for i, r in enumerate(copies)
+    ]
+    once, thrice, texts = (
+        row(
+            veridical.bench("graded", graded_data.write(tmp_path, rows, name), "t_good"),
+            "t_good",
+            "auroc",
+        )
+        for name, rows in (("a.jsonl", data), ("b.jsonl", copies), ("c.jsonl", instruction))
+    )
+    assert once.value == pytest.approx(thrice.value) == pytest.approx(texts.value)
+    assert (thrice.ci_low, thrice.ci_high) == pytest.approx((once.ci_low, once.ci_high))
+    assert texts.ci_high - texts.ci_low < 0.75 * (once.ci_high - once.ci_low)
+
+
 def test_a_threshold_is_suggested_with_what_other_folds_say_of_it(
     graded: tuple[Bench, list[dict[str, Any]]],
 ) -> None:

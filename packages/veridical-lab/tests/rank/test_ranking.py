@@ -85,6 +85,25 @@ def by_model(found: Ranking) -> dict[str, Any]:
     return {m.model: m for m in part.models}
 
 
+def test_answers_to_one_prompt_are_one_unit(tmp_path: Path, engine: Engine) -> None:
+    """Three copies of each answer tell no more than one, whatever their ids."""
+    once = [r for m in ANSWERS for r in rows(m, model=m)]
+    thrice = [{**r, "id": 3 * n + i} for n, r in enumerate(once) for i in range(3)]
+    ranked = [
+        rank(write(tmp_path / f"{name}.jsonl", data), engine=engine, bootstrap=200).parts[0]
+        for name, data in (("once", once), ("thrice", thrice))
+    ]
+    assert [p.n_prompts for p in ranked] == [6, 6]
+    first, second = ({m.model: m.rates["hallucination"] for m in p.models} for p in ranked)
+    for name in ANSWERS:
+        assert (second[name].low, second[name].high) == pytest.approx(
+            (first[name].low, first[name].high)
+        )
+    assert [c.p_holm for c in ranked[1].comparisons] == pytest.approx(
+        [c.p_holm for c in ranked[0].comparisons]
+    )
+
+
 def test_rates_by_hand(mixed: Path, engine: Engine) -> None:
     found = rank(mixed, engine=engine, bootstrap=200)
     (part,) = found.parts
