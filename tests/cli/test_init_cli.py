@@ -76,14 +76,16 @@ def test_the_workflow_compares_with_the_base(folder: Path) -> None:
     def run(base: str) -> tuple[int, str]:
         for place in ("answers-before", "answers-now"):
             shutil.rmtree(folder / place, ignore_errors=True)
+        told = ""
         for command in work:
             step = subprocess.run(
                 command, shell=True, cwd=folder, env={**environment, "BASE": base}, text=True,
                 stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
             )  # fmt: skip
+            told += step.stdout
             if step.returncode:
-                return step.returncode, step.stdout
-        return 0, ""
+                return step.returncode, told
+        return 0, told
 
     git("init", "--quiet")
     assert run("0" * 40)[0] == 0  # no base has answers yet
@@ -97,9 +99,11 @@ def test_the_workflow_compares_with_the_base(folder: Path) -> None:
     answers.write_text(wrong, "utf-8")
     code, told = run("HEAD")
     assert code == 4, told
+    named = re.findall(r"next: veridical explain (\S+) \d+\n", told)
+    assert named and all((folder / place).is_dir() for place in named)
     subprocess.run(show, shell=True, cwd=folder, env=environment, check=True)
     summary = (folder / "summary.md").read_text("utf-8")
-    assert summary.startswith("**Worse; ")
+    assert summary.startswith("**Worse; ") and "next:" not in summary
     assert summary.index("worse: `How long is the bridge?`") < summary.index("### Figures")
     assert "- before: `The bridge is 420 m long.`\n- now: `The bridge is 720 m long.`" in summary
     suites = ElementTree.parse(folder / "answers-junit.xml").getroot()

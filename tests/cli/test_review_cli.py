@@ -185,6 +185,21 @@ def rated(tmp_path: Path) -> Path:
     return at
 
 
+def test_an_export_says_what_it_leaves_out(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    given = make_run(tmp_path, rows(3))
+    desk = Desk(items_of(given), ("ann", "ben"), order="random", double=1.0)
+    label_all(desk, "ann", 0, "supported")
+    for who, label in (("ann", "supported"), ("ben", "contradicted")):
+        label_all(desk, who, 1, label)
+    desk.close()
+    assert run(["review", str(given), "--export", str(tmp_path / "labels.jsonl")]) == (0, "")
+    told = capsys.readouterr().err
+    assert "2 answers: " in told
+    assert "left out by tune and bench: 1 undecided (people disagree" in told
+
+
 def test_a_rate_is_printed_and_written_with_groups_and_what_more_labels_buy(
     rated: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:

@@ -11,6 +11,7 @@ from servers import Running
 SOURCE = "The bridge was finished in 1932. It is 2 km long."
 WRONG = "The bridge was finished in 1951. It is 2 km long."
 RIGHT = "The bridge was finished in 1932."
+MANY_VALUES = f"[{'1,' * 10_000}1]"
 TOOL = {"role": "tool", "tool_call_id": "a", "content": SOURCE}
 
 
@@ -41,6 +42,7 @@ def test_an_answer_without_contexts_is_an_error_not_clean(server: Running, path:
     ("path", "body", "field"),
     [
         ("/v1/lettucedetect/spans", {"contexts": ["a"], "answer": "\0"}, "answer"),
+        ("/v1/lettucedetect/spans", {"contexts": ["a"], "answer": MANY_VALUES}, "answer"),
         ("/v1/lettucedetect/token", {"contexts": ["a", "\0b"], "answer": "a"}, "contexts[1]"),
         (
             "/v2/evaluate_factual_consistency",

@@ -176,6 +176,9 @@ def test_two_people_disagree_and_a_third_decides_and_tune_reads_it(
     with served(*command, cwd=tmp_path) as page_of, watched(browser) as pages:
         assert set(page_of.links) == {"ann", "ben", "adjudicator"}
         people = {who: pages.open(page_of.links[who]) for who in ("ann", "ben")}
+        until(people["ann"], IDLE)
+        told = people["ann"].locator("#progress").inner_text()
+        assert told.endswith("0 of 40 answers done by ann · everybody labels this answer")
         disputed = None
         for turn in range(count):
             for who, page in people.items():

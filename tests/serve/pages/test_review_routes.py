@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 import httpx
 import pytest
+from places import ROOT
 from review_pages import Served, served
 from review_runs import make_run, rows
 
@@ -97,3 +99,18 @@ def test_what_a_page_may_not_say_is_refused_with_its_field(
 def test_the_page_listens_at_a_loopback_address(page: Served) -> None:
     assert page.url.startswith(("http://127.0.0.1:", "http://localhost:"))
     assert page.links["ann"] == f"{page.url}/#token={page.token('ann')}"  # never sent to anyone
+
+
+def test_labels_have_one_wording(page: Served) -> None:
+    """That of the buttons: in the list of keys, in the agreement and in the documentation."""
+    script = httpx.get(f"{page.url}/static/agreement.js").text
+    buttons = re.findall(r'^  \["\w+", "(\d)", "([^"]+)"', script, re.MULTILINE)
+    assert [key for key, _ in buttons] == ["1", "2", "3", "0"]
+    words = [word for _, word in buttons]
+    shell = httpx.get(page.url).text
+    assert f"<dd>{', '.join(words)}</dd>" in shell
+    guide = (ROOT / "docs" / "review.md").read_text("utf-8")
+    assert f"{', '.join(words[:3])} or {words[3]}." in guide
+    static = ROOT / "src" / "veridical" / "serve" / "pages" / "static"
+    for path in (*static.glob("*.js"), *static.glob("*.html"), ROOT / "docs" / "review.md"):
+        assert not re.search(r"says nothing|not a claim", path.read_text("utf-8"), re.IGNORECASE)

@@ -97,6 +97,14 @@ def test_only_what_was_named_is_there_and_by_keys_alone(ask: httpx.Client) -> No
         assert 400 <= answer.status_code < 500 and "no such entry" in answer.json()["detail"]
 
 
+def test_a_run_has_its_name_its_input_and_its_date(ask: httpx.Client) -> None:
+    found = {e["name"]: e for e in ask.get("/api/index").json()["entries"]}
+    assert sorted(found) == ["one", "two"]
+    for name, entry in found.items():
+        assert entry["inputs"] == [f"{name}.jsonl"] and entry["kind"] == "run"
+        assert 0 <= time.time() - entry["changed"] < 3600
+
+
 @pytest.mark.parametrize(
     ("path", "query", "says"),
     [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -82,6 +83,11 @@ def test_each_run_stands_beside_the_first(browser: Browser, page_of: Served, fol
         until(page, "document.getElementById('compare-b').textContent.startsWith('two')")
         assert page.locator("#compare-a").inner_text().startswith("one")
         page.locator("nav").get_by_text("Runs", exact=True).click()
+        entries = page.locator("#entries th").all_inner_texts()
+        for name in NAMES:
+            name = re.escape(name)
+            listed = rf"{name}\s*run · {name}\.jsonl · \d{{4}}-\d\d-\d\d \d\d:\d\d UTC"
+            assert sum(re.fullmatch(listed, entry) is not None for entry in entries) == 1
         page.locator("#several-go").click()
         until(page, f"!document.getElementById('several').hidden && {ROWS} === 3")
         page.locator("#several-runs th a").first.click()
