@@ -53,6 +53,13 @@ def test_bench_and_tune_take_it_too(folder: Path) -> None:
     assert done.returncode == 0 and "shouting" in done.stdout, done.stderr
 
 
+def test_the_page_begins_with_what_a_scorer_needs_to_be_used() -> None:
+    head = (ROOT / "docs" / "new-scorer.md").read_text("utf-8").partition("```python")[0]
+    assert len(head.splitlines()) < 20
+    for said in ("--scorers ./shout.py:shouting", "`record.samples` holds", 'level="response"'):
+        assert said in head
+
+
 @pytest.mark.parametrize(
     ("named", "said"),
     [

@@ -53,6 +53,22 @@ def test_from_graded_answers_to_a_check(folder: Path) -> None:
     assert len(checked.stdout.splitlines()) == 80
 
 
+def test_a_precision_gives_a_threshold_and_its_recall_on_other_folds(folder: Path) -> None:
+    made = run(
+        *("tune", "graded.jsonl", "--scorers", SCORERS, "--min-precision", "0.8"),
+        *("--bootstrap", "40", "--out", "ensemble.json", "--report", "tuned.html", "--json", "-"),
+        cwd=folder,
+    )
+    assert made.returncode == 0, made.stderr
+    found = json.loads(made.stdout)["honest"]["at_precision"]
+    assert found["recall"]["ci_low"] <= found["recall"]["value"] <= found["recall"]["ci_high"]
+    wrong = sum(row["label"] for row in answers())
+    assert f"finds {found['right']} of {wrong:.0f} wrong answers (recall" in " ".join(
+        made.stderr.split()
+    )
+    assert "Of wrong answers, at every threshold" in (folder / "tuned.html").read_text("utf-8")
+
+
 def test_errors_are_told_before_the_work(folder: Path) -> None:
     for arguments, why in (
         (["--objective", "auroc", "--joint"], "--joint needs an objective with a threshold"),
