@@ -174,7 +174,7 @@ def _claims(text: str) -> list[Claim]:
     return found or [Claim(text, 0, len(text), 0)]
 
 
-async def _neutral(pairs: Any, evidence: Any) -> Any:
+async def _neutral(pairs: Any, evidence: Any, alternatives: Any) -> Any:
     return np.tile([0.3, 0.4, 0.3], (len(pairs), 1))
 
 

@@ -50,7 +50,15 @@ def _fields(text: str) -> Any:
         }
         for u in answer_units(text)
     ]
-    return fields_of(Record(response=text), {"units": units}, [], "unsupported")
+    return fields_of(_record(text), {"units": units}, [], "unsupported")
+
+
+def _record(text: str, **fields: Any) -> Record:
+    """A record of an answer, or of the beginning of one that has too many values to be judged."""
+    try:
+        return Record(response=text, **fields)
+    except ValueError:
+        return Record(response=text[:10_000], **fields)
 
 
 def _checked(text: str) -> Any:
@@ -67,7 +75,7 @@ def _parts(text: str) -> Any:
 
 VALUE_FUNCTIONS: dict[str, Callable[[str], object]] = {
     "visible": visible,
-    "visible record": lambda t: VisibleRecord(Record(response=t, contexts=[t])).record,
+    "visible record": lambda t: VisibleRecord(_record(t, contexts=[t])).record,
     "frame_lead_in": frame_lead_in,
     "frame_tail": frame_tail,
     "framed": lambda t: frame_lead_in("I hope that " + t),
@@ -87,8 +95,8 @@ VALUE_FUNCTIONS: dict[str, Callable[[str], object]] = {
     "same_matter": lambda t: (same_matter(_SOURCE, t), same_matter(t, _SOURCE)),
     "short answers": lambda t: (short_match("When?", t, "12"), figures_differ("When?", "12", t)),
     "statements": lambda t: (is_sentence(t), to_judge(t, "In 1990."), to_judge("When?", t)),
-    "stating_sentences": lambda t: stating_sentences(Record(response=t, contexts=[_SOURCE])),
-    "states_nothing": lambda t: states_nothing(Record(response=t, prompt=t, contexts=[t])),
+    "stating_sentences": lambda t: stating_sentences(_record(t, contexts=[_SOURCE])),
+    "states_nothing": lambda t: states_nothing(_record(t, prompt=t, contexts=[t])),
     "read_structure": read_structure,
     "answer_units": lambda t: (answer_units(t), judged_units(t)),
     "source_pieces": source_pieces,

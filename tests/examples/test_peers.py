@@ -52,6 +52,7 @@ def weights(tmp_path: Path) -> str:
     return str(tmp_path)
 
 
+@pytest.mark.torch
 def test_lettucedetect_by_its_own_package(weights: str) -> None:
     name = loaded(f"{PEERS / 'lettucedetect_package.py'}:lettucedetect(folder='{weights}')")
     (result,) = veridical.check([ROW], name, store=None)

@@ -115,6 +115,7 @@ class _Reading:
         self._settled = {pair: known for pair, known in found if known is not None}
         self._alone: dict[tuple[str, str], list[tuple[str, str]]] = {}
         self._said: dict[tuple[str, str], Floats] = {}
+        self._rows: dict[tuple[str, str], Floats] = {}
 
     async def read(self, pairs: Sequence[tuple[str, str]]) -> None:
         """Read passages as a whole and by their sentences most about the statement."""
@@ -131,16 +132,20 @@ class _Reading:
         alone = [one for p in chain(*waiting) for one in self._alone[p]]
         if alone:
             await self._ask(alone)
+        count = 1
         while True:
             wanted = []
             for places, left in zip(lists, waiting, strict=True):
                 best = self._best(places)
                 left[:] = [p for p in left if not self._is_read(p) and self._most(p) > best]
-                if left and best < ENOUGH:
-                    wanted.append(max(left, key=self._most))
+                if best < ENOUGH:
+                    wanted += sorted(left, key=self._most, reverse=True)[:count]
             if not wanted:
                 return
             await self._ask([self._named[p] for p in wanted])
+            count *= (
+                2  # the first few promise most; many that promise alike are not read one by one
+            )
 
     def row(self, pair: tuple[str, str]) -> Sequence[float] | Floats:
         """The (3,) probabilities of a pair; NaN where it was not read."""
@@ -148,6 +153,11 @@ class _Reading:
             return self._settled[pair]
         if not self._is_read(pair):
             return [np.nan] * len(LABELS)
+        if pair not in self._rows:
+            self._rows[pair] = self._row(pair)
+        return self._rows[pair]
+
+    def _row(self, pair: tuple[str, str]) -> Floats:
         passage, statement = pair
         row: Floats = self._said[self._named[pair]].copy()
         if row[_CONTRADICTION] > 0 and not same_matter(statement, passage):
