@@ -115,7 +115,6 @@ class Job:
                 rows = rows.spool(spool.path / SPOOLED)
             inputs = Inputs.of(rows, self._request.options, self.engine.llms)
             self._see(rows)
-            self._languages = context_languages(rows.rows())
             self.directory = self._make_directory(inputs, spooled=spool is not None)
             if spool is not None:
                 rows.move(self.directory.path / SPOOLED)
@@ -153,11 +152,11 @@ class Job:
 
     def _warn_of_languages(self, services: Mapping[str, Service]) -> None:
         """Warn of contexts and of a corpus that the NLI model does not read."""
-        if "nli" not in services:
+        model = services["nli"].backend if "nli" in services else None
+        if model is None or model.languages is None:
             return
-        model = services["nli"].backend
         name = model.name
-        warn_of_unread("contexts", self._languages, model.languages, name)
+        warn_of_unread("contexts", context_languages(self._rows.rows()), model.languages, name)
         index = getattr(self._retriever, "index", None)
         if index is not None:
             warn_of_unread("passages", corpus_languages(index), model.languages, name)

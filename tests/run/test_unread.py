@@ -42,10 +42,9 @@ def test_a_corpus(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "50% of the passages looked at (1 of 2: de 1)" in told
 
 
-def test_a_model_that_reads_all(capsys: pytest.CaptureFixture[str]) -> None:
+def test_nothing_is_said_of_a_language_that_is_read(capsys: pytest.CaptureFixture[str]) -> None:
     from collections import Counter
 
     forget_told()
-    warn_of_unread("contexts", Counter({"de": 3}), None, "m")
     warn_of_unread("contexts", Counter({"en": 3, None: 2}), frozenset({"en"}), "m")
     assert warnings(capsys) == []

@@ -410,9 +410,8 @@ def test_lists_health_and_metrics(server: Running) -> None:
 def test_who_was_busy_is_told_at_once(folder: Path) -> None:
     options = ["serve", "--port", "0", "--nli", "mini", "--queue-tokens", "500"]
     said = [f"House {i} has {i + 2} rooms, and nobody lives in it. " for i in range(40)]
-    # not copies, which need no model
-    source = [f"House {i} had {i + 3} doors, which somebody painted once. " for i in range(40)]
-    long = {"response": "".join(said), "contexts": ["".join(source)]}
+    other = [f"In house {i} there are {i + 3} rooms for a man and his dog. " for i in range(40)]
+    long = {"response": "".join(said), "contexts": ["".join(reversed(other))]}
     with running(options, cwd=folder, ready=True) as server:
         import threading
 

@@ -41,15 +41,13 @@ def corpus_languages(index: Index) -> Counter[str | None]:
 
 
 def warn_of_unread(
-    what: str, found: Counter[str | None], languages: frozenset[str] | None, model: str
+    what: str, found: Counter[str | None], languages: frozenset[str], model: str
 ) -> None:
     """Warn, once, if some of ``what`` are in languages that a model does not read.
 
     Args:
-        languages: codes of those that it reads; None is all.
+        languages: codes of those that it reads.
     """
-    if languages is None:
-        return
     unread = Counter({x: n for x, n in found.items() if x is not None and x not in languages})
     if not unread:
         return
