@@ -23,7 +23,7 @@ def test_every_scorer_that_needs_no_llm_is_drawn(gallery: ModuleType) -> None:
     cheap = {"free", "embed", "tokens", "nli", "probabilities"}
     wanted = {s.name for s in REGISTRY.all() if "all" in s.presets and s.cost in cheap}
     # The examples have no conversation, tool call or citation; the small model tells no words.
-    left = {"actions", "turns", "citations", "spans"}
+    left = {"actions", "tool_calls", "turns", "citations", "spans"}
     assert wanted - set(gallery.kept()["scorers"]) <= left
     assert set(gallery.kept()["scorers"]) <= set(gallery.FORMULAS)
 

@@ -66,6 +66,7 @@ class OnnxEncoder:
         self._path = graph
         self._opening = Lock()
         self._opened: tuple[Graph, str] | None = None
+        need_room(graph)
         if not lazy:
             self._graph()
         self.name = name or root.name
@@ -190,8 +191,16 @@ def open_session(path: Path) -> Any:
     Raises:
         ModelError: the file is broken or does not fit into memory.
     """
-    need_memory(str(path), sum(file.stat().st_size for file in weight_files(path)))
+    need_room(path)
     return session_of(str(path), str(path))
+
+
+def need_room(graph: Path) -> None:
+    """
+    Raises:
+        ModelError: the file's weights do not fit into memory.
+    """
+    need_memory(str(graph), sum(file.stat().st_size for file in weight_files(graph)))
 
 
 def session_of(graph: str | OnnxFile, name: str, also: Sequence[str] = ()) -> Any:

@@ -29,7 +29,14 @@ from veridical.models.nli.int8 import (
 from veridical.models.nli.labels import Order
 from veridical.models.nli.pairs import merge, merge_words
 from veridical.models.nli.tokens import PairWindower
-from veridical.models.onnx import BATCH_TOKENS, Graph, need_graph, usable_processors, weight_files
+from veridical.models.onnx import (
+    BATCH_TOKENS,
+    Graph,
+    need_graph,
+    need_room,
+    usable_processors,
+    weight_files,
+)
 from veridical.models.onnx_graph import multiplies_exactly
 
 #: Output of graphs that tell which words of a hypothesis are wrong.
@@ -178,6 +185,7 @@ def _open(path: Path, precision: str) -> tuple[Graph, bool]:
     if ranges is None or path.with_name("model.int8.onnx").is_file():
         return Graph(path), False
     need_exact_products(path.parent.name)
+    need_room(path)
     return Graph(path, int8_graph(path, ranges)), True
 
 
