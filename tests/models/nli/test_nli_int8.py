@@ -134,6 +134,19 @@ def test_attention_is_the_same_but_for_its_rounded_projections(
     assert 0 < np.abs(run(content, feeds)[0] - before).mean() < 0.05
 
 
+def test_a_bias_of_distances_is_gathered_by_rows(tmp_path: Path) -> None:
+    gather = onnx.helper.make_node("Gather", ["bias", "places"], ["y"], axis=2)
+    inputs = [real("places", 4, 4, kind=7)]
+    tensors = {"bias": weights(1, HEADS, 9)}
+    path = written(tmp_path / "m.onnx", [gather], tensors, inputs, ["y"])
+    feeds = {"places": np.arange(4)[None, :] - np.arange(4)[:, None] + 4}
+    prepared = _prepared(path)
+    assert operators(prepared) == ["Gather", "Transpose"]
+    assert "bias" not in prepared.weights
+    (found,) = run(prepared, feeds)
+    np.testing.assert_array_equal(found, tensors["bias"][:, :, feeds["places"]])
+
+
 @pytest.mark.parametrize("sum_too", [False, True])
 @pytest.mark.parametrize("given", [["g"], ["g", "beta"], ["g", "beta", "bias"], ["g", "", "bias"]])
 def test_a_normalised_sum_is_the_same_taken_apart(

@@ -163,6 +163,7 @@ def _prepared(graph: Path) -> OnnxFile:
     file = OnnxFile.read(graph)
     producers = file.producers()
     file.nodes = [n for one in file.nodes for n in _apart(one, file, producers)]
+    file.prune()  # of the tables that were turned
     return file
 
 
