@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import os
 import subprocess
 import sys
@@ -93,9 +94,11 @@ def run(source: Path, rows: Path, precision: str) -> Run:
 
 
 def area(labels: list[int], risks: list[float | None]) -> float:
-    """AUROC of the risks; what has none counts as 0.5."""
+    """AUROC of the risks; what has none counts as 0.5. NaN where all answers are of one kind."""
     values = np.array([0.5 if r is None else r for r in risks])
     wrong, right = values[np.array(labels) == 1], values[np.array(labels) == 0]
+    if not len(wrong) or not len(right):
+        return math.nan
     above = (wrong[:, None] > right).mean() + (wrong[:, None] == right).mean() / 2
     return float(above)
 
