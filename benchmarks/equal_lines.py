@@ -89,7 +89,7 @@ def write(data: Path, share: float, out: Path) -> None:
 
 
 def lines_of(checkout: Path, data: Path, share: float) -> list[list[str]]:
-    """What the package of a checkout says of the parts."""
+    """Results of the parts by the package of a checkout."""
     packages = checkout / "packages" / "veridical-lab"
     paths = Path(__file__).parent, checkout / "src", packages / "src"
     with tempfile.TemporaryDirectory() as folder:

@@ -140,7 +140,7 @@ async def test_the_largest_of_alternatives_is_that_of_all():
 
 
 def _left_out(order, rows, every):
-    """Whether the best was left out since other passages hold the nearest sentences."""
+    """Return True if the best was left out, as other passages hold the nearest sentences."""
     best = order[int(every.probabilities[:, 0].argmax())]
     sentences = [s.text for p in order for s in split_sentences(p)]
     nearest = candidates(tuple(dict.fromkeys(sentences))).nearest(words_of(SAID), TOGETHER)

@@ -23,7 +23,7 @@ define bot inform answer unknown
 
 
 def answer(text: str, chunks: Any = RIGHT, **options: Any) -> tuple[str, Any]:
-    """What an app says in the place of ``text``, and what the rail noted."""
+    """Return an app's answer in the place of ``text``, and the rail's notes."""
     from nemoguardrails import LLMRails, RailsConfig
 
     from veridical.integrations.nemo_guardrails import FLOW, nemo_action

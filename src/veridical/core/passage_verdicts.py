@@ -103,7 +103,7 @@ async def passage_verdicts(
 
 
 class _Reading:
-    """What is known of pairs as passages are read, each pair at most once."""
+    """Verdicts on pairs as far as passages were read, each pair at most once."""
 
     def __init__(
         self, evidence: Evidence, pairs: Sequence[tuple[str, str]], nli: str | None

@@ -341,7 +341,7 @@ class Result(BaseModel):
 
     @property
     def why_unchecked(self) -> str | None:
-        """Why there is no verdict, in a sentence; None where there is one."""
+        """Return the reason why there is no verdict, as a sentence; None where there is one."""
         from veridical.core.explain import WHY
         from veridical.text.wrap import harmless
 

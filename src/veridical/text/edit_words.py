@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
+from veridical.text.structure.wording import MONTHS as MONTHS
+
 Label = Literal["entailment", "neutral", "contradiction", "not_entailment"]
 #: Labels of the edited text given the original and of the original given the edited text; None
 #: where open.
@@ -28,20 +30,6 @@ OPPOSED: tuple[Label, Label] = ("contradiction", "contradiction")
 #: The edited text says more than the original.
 MORE: Labels = ("neutral", "entailment")
 
-MONTHS = [
-    "January",
-    "February",
-    "March",
-    "April",
-    "May",
-    "June",
-    "July",
-    "August",
-    "September",
-    "October",
-    "November",
-    "December",
-]
 ANY_MONTH = "|".join(MONTHS)
 DATE_DMY = re.compile(rf"\b(\d{{1,2}}) ({ANY_MONTH}) (\d{{4}})\b")
 DATE_MDY = re.compile(rf"\b({ANY_MONTH}) (\d{{1,2}}), (\d{{4}})\b")

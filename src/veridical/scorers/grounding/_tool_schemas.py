@@ -22,7 +22,7 @@ _TYPES: Mapping[str, tuple[type, ...]] = {
 
 
 class SchemaFlaw(NamedTuple):
-    """What is wrong with a call by its schema. ``argument`` is a path such as ``guests[0].name``;
+    """A flaw of a call by its schema. ``argument`` is a path such as ``guests[0].name``;
     empty for the call itself."""
 
     argument: str

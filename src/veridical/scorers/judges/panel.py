@@ -182,7 +182,7 @@ async def panel(
 
 
 def _judge_report(seat: Seat, scores: Sequence[Score]) -> dict[str, Any]:
-    """What a judge said: the first of its verdicts, and of several how far they agree."""
+    """A judge's answer: the first of its verdicts, and of several how far they agree."""
     first = next((s for s in scores if s.risk is not None), scores[0])
     told = {
         "judge": str(seat),
@@ -199,6 +199,6 @@ def _judge_report(seat: Seat, scores: Sequence[Score]) -> dict[str, Any]:
 
 
 def _answers(score: Score) -> tuple[str, ...]:
-    """What a judge answered: a template with ``{sample}`` is answered once a sample."""
+    """Return a judge's answer; a template with ``{sample}`` is answered once a sample."""
     raw: dict[str, Any] = score.raw  # type: ignore[assignment]
     return tuple(verdict["answer"] for verdict in raw.get("verdicts", [raw]))

@@ -34,7 +34,7 @@ _DATE = re.compile(
     r"(?:[T ](\d{2}:\d{2})(?::\d{2}(?:\.\d{1,9})?)?(?:Z|[+-]\d{2}:?\d{2})?)?",
     re.ASCII,
 )
-_MONTHS = [
+MONTHS = [
     "January",
     "February",
     "March",
@@ -117,7 +117,7 @@ def worded_value(value: str, unit: str) -> str:
     """
     if (date := _DATE.fullmatch(value)) is not None and 1 <= int(date[2]) <= 12:
         hour = f", {date[4]}" if date[4] else ""
-        return f"{int(date[3])} {_MONTHS[int(date[2]) - 1]} {date[1]}{hour}"
+        return f"{int(date[3])} {MONTHS[int(date[2]) - 1]} {date[1]}{hour}"
     return f"{int(value):,}" if unit and value.isdecimal() and len(value) < 16 else value
 
 
