@@ -133,6 +133,17 @@ def test_white_space_before_a_character_that_was_cut_is_no_tokens(lost: list[str
     assert spelled(["named", " ⟪", *lost], "named ⟪ ") == [(0, "named"), (1, " ⟪")]
 
 
+@pytest.mark.parametrize("lost", [[], [""], ["", "", ""]])
+def test_characters_of_a_token_that_was_cut_are_no_tokens(lost: list[str]) -> None:
+    """llama.cpp's server, out of tokens within a token of one character and a half."""
+    expected = [(0, "Это"), (1, " сл")]
+    assert spelled(["Это", " сл", *lost], "Это сло")[:2] == expected
+    assert spelled(["Это", " сл"], "Это сл") == expected
+    for more in ("Это слa", "Это словоо", "Это сл о о", "Это сл\ufffd\ufffd\ufffd"):
+        with pytest.raises(MisalignedTokens, match="the tokens end"):
+            token_spans(["Это", " сл"], more)
+
+
 @pytest.mark.parametrize(
     ("tokens", "text", "expected"),
     [

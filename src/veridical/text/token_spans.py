@@ -22,6 +22,8 @@ _BYTE = re.compile(r"<0x([0-9A-Fa-f]{2})>")
 _SPECIAL = re.compile(r"<[^<>\s]{1,64}>|\[[A-Z]{2,12}\]")
 _LOST = "\ufffd"  # what a server writes for bytes that it could not
 _SHOWN = 24  # characters of a text or token that an error shows
+#: Bytes at a text's end that no token may spell: the whole characters of one token.
+_MAX_UNSPELLED_BYTES = 6
 _TRIES = 2_000  # ways of placing lost characters that are looked at before giving up
 
 
@@ -48,9 +50,11 @@ class _Run(NamedTuple):
 
 
 def token_spans(tokens: Sequence[str], text: str) -> list[TokenSpan]:
-    """Spans of the tokens that take part in ``text``, in order, together covering all of it, but
-    for white space at its end that no token spells: servers that stop within a character keep the
-    space before it in the text and drop the token.
+    """Return the spans of the tokens that take part in ``text``, in order.
+
+    Together they cover all of it, except an end that no token spells. A server that stops within
+    a character drops the token, but the text keeps what stood before the cut in that token: white
+    space, or characters beyond ASCII, whose bytes tokenizers join across characters.
 
     Read are plain strings; ``\\xNN`` escapes, with or without ``bytes:`` before them; byte-level
     BPE pieces ("Ġthe"); SentencePiece pieces ("▁the", "<0xE2>"); and strings in which a server
@@ -66,23 +70,26 @@ def token_spans(tokens: Sequence[str], text: str) -> list[TokenSpan]:
     if "".join(tokens) == text:
         return _of_lengths(tokens)
     goal = text.encode("utf-8", "surrogatepass")
-    furthest: tuple[int, int, str] | None = None
+    ways = []
     for read in (_plain, _escaped, _byte_level, _sentence_piece):
-        pieces = [read(token) for token in tokens]
-        spelled = [p for p in pieces if p is not None]
-        if len(spelled) < len(pieces):
-            continue
+        spelled = [p for p in map(read, tokens) if p is not None]
+        if len(spelled) == len(tokens):
+            ways.append(spelled)
+    misses = []
+    for spelled in ways:
         placed = _place(tokens, spelled, goal)
         if isinstance(placed, list):
             return _of_bytes(placed, goal)
-        if furthest is None or placed[0] > furthest[0]:
-            furthest = placed
+        misses.append(placed)
     if any(_LOST in token or not token for token in tokens):
         lost = _place_lost(tokens, text)
         if lost is not None:
             return lost
-    assert furthest is not None  # plain strings can always be read
-    raise _difference(furthest, goal, len(tokens))
+    for spelled in ways:
+        placed = _place(tokens, spelled, goal, cut=True)
+        if isinstance(placed, list):
+            return _of_bytes(placed, goal)
+    raise _difference(max(misses, key=lambda miss: miss[0]), goal, len(tokens))
 
 
 def _of_lengths(tokens: Sequence[str]) -> list[TokenSpan]:
@@ -142,9 +149,13 @@ Miss = tuple[int, int, str]  # bytes spelled, token's index, what it says instea
 
 
 def _place(
-    tokens: Sequence[str], pieces: Sequence[bytes], goal: bytes
+    tokens: Sequence[str], pieces: Sequence[bytes], goal: bytes, *, cut: bool = False
 ) -> list[tuple[int, int, int]] | Miss:
-    """(index, start, end) in bytes of each token of ``goal``, or where they part from it."""
+    """Return (index, start, end) in bytes of each token of ``goal``, or the first difference.
+
+    Args:
+        cut: allow an end of ``goal`` that a dropped token may have spelled.
+    """
     placed: list[tuple[int, int, int]] = []
     at = 0
     for i, (token, piece) in enumerate(zip(tokens, pieces, strict=True)):
@@ -172,9 +183,16 @@ def _place(
             at = len(goal)
         else:
             return at + _common(goal[at:], piece), i, token
-    if goal[at:].strip() or (goal and not placed):
+    end = goal[at:].strip()
+    if (goal and not placed) or (end and not (cut and _dropped(end))):
         return at, len(tokens), ""
     return placed
+
+
+def _dropped(end: bytes) -> bool:
+    """Return True if one token that was cut within a character can have begun with ``end``."""
+    whole = end[0] & 0xC0 != 0x80
+    return whole and min(end) > 127 and len(end) <= _MAX_UNSPELLED_BYTES
 
 
 def _common(a: bytes, b: bytes) -> int:
