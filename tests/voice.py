@@ -246,18 +246,15 @@ def _messages(file: str, tree: ast.Module, skipped: set[int]) -> Iterator[Violat
         if isinstance(node, ast.JoinedStr):
             inner |= {id(part) for part in node.values}
             yield from _banned(file, node.lineno, _literal(node) or "")
-        elif isinstance(node, ast.Constant) and id(node) not in skipped | inner:
-            if isinstance(text := node.value, str) and text.count(" ") >= 2:
-                yield from _banned(file, node.lineno, text)
+        elif id(node) not in skipped | inner and (_literal(node) or "").count(" ") >= 2:
+            yield from _banned(file, getattr(node, "lineno", 1), _literal(node) or "")
 
 
-def _literal(node: ast.expr) -> str | None:
+def _literal(node: ast.AST) -> str | None:
     if isinstance(node, ast.Constant):
         return node.value if isinstance(node.value, str) else None
     if isinstance(node, ast.JoinedStr):
         return "".join(_literal(part) or "VALUE" for part in node.values)
-    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
-        return (_literal(node.left) or "VALUE") + (_literal(node.right) or "VALUE")
     return None
 
 
