@@ -13,6 +13,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+from headline_rows import HEADLINES, Headline
 from measured import CURVE, PAIRS, PRESENCE, SUPPORT, UNIGRAM, Measured, measure, shown, table
 from published_errors import errors
 
@@ -36,6 +37,13 @@ BALANCED = "SelfCheckGPT's repository, balanced accuracy, random row"
 #: What ``benchmarks/local_llm.py`` found.
 LOCAL = Path(__file__).parent / "results" / "local-llm.json"
 
+#: Above the table of headlines.
+HEADLINES_HEAD = (
+    "Figures that each paper leads with, and the same measured here. Most of ours rest on smaller "
+    "models or fewer data: read the size and the interval (95 %) before the difference. Minutes "
+    "are of two cores that other work shared; an empty cell was not timed."
+)
+
 
 def page(measured: Measured) -> str:
     """The whole page."""
@@ -48,6 +56,9 @@ def page(measured: Measured) -> str:
         "All figures are fractions; a cell is *ours (the paper's, difference)*. Ours on this page "
         "take no model. HaluEval: the quick protocol's 1000 rows a part, both answers of each; "
         f"against the right answers, {PAIRS} rows drawn by seed 0.",
+        "## Headlines",
+        HEADLINES_HEAD,
+        headlines(HEADLINES),
         "## Regenerated",
         *_regenerated([e for e in ENTRIES if e.status == "regenerated"], measured),
         "## Measured with a language model that runs here",
@@ -68,6 +79,21 @@ def page(measured: Measured) -> str:
         *errors(measured),
     ]
     return "\n\n".join(parts) + "\n"
+
+
+def headlines(rows: Iterable[Headline]) -> str:
+    """Return the table of headlines."""
+    heads = ["paper", "headline", "published", "ours", "interval", "of", "command", "minutes"]
+    return table(heads, [_headline(row) for row in rows])
+
+
+def _headline(row: Headline) -> list[str]:
+    ours = f"[{' / '.join(row.ours)}]({row.page})" if row.ours else ""
+    interval = f"[{', '.join(row.interval)}]" if row.interval else ""
+    size = f"{row.size}; {row.note}" if row.note else row.size
+    command = f"`{row.command}`" if row.command else ""
+    cells = [row.paper, row.headline, row.published, ours, interval]
+    return [*cells, size, command, row.minutes or ""]
 
 
 def _regenerated(entries: Sequence[Entry], measured: Measured) -> list[str]:
