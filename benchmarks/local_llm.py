@@ -39,7 +39,7 @@ Parts are small, so that each takes minutes: read intervals before figures. `len
 that ranks by the number of characters; *constant* is a scorer that says the same of all;
 NLI is by veridical-nli-mini; a dagger marks rows by weights that have been replaced. Published
 figures are of larger judges on the whole sets. Where length does well (BEGIN, HaluEval), a good
-figure proves little: [risk.md](../risk.md#beside-a-judge) has pairs in which it tells nothing."""
+figure proves little: see the pairs of [default-fit.md](default-fit.md#together-with-a-judge)."""
 
 
 @dataclass(frozen=True)

@@ -88,6 +88,7 @@ TESTS: dict[str, tuple[str, ...]] = {
 }
 
 _SIDE_BY_SIDE = "results/side-by-side.md"
+_NO_FIGURES = ("speed.md", "checkpoints.md")
 #: The packages that :data:`_SIDE_BY_SIDE` runs, by the names of its table, and what else compares.
 PEERS: dict[str, tuple[tuple[str, ...], str]] = {
     "UQLM": (
@@ -293,8 +294,8 @@ def _sections(page: str) -> set[str]:
 def _pages(scorer: str) -> Iterator[str]:
     """The pages that have measured figures of a scorer, with these parameters if it has any."""
     results = sorted((ROOT / "docs/results").glob("*.md"))
-    # a page of times tells nothing of how good a scorer is
-    pages = [ROOT / "docs/reproduction.md", *(p for p in results if p.name != "speed.md")]
+    # pages of times and of forms have no figures of how good a scorer is
+    pages = [ROOT / "docs/reproduction.md", *(p for p in results if p.name not in _NO_FIGURES)]
     for path in pages:
         page = path.relative_to(ROOT / "docs").as_posix()
         if any(_measures(table, scorer) for table in _tables(page)):

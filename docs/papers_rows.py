@@ -41,9 +41,9 @@ _LOCAL = "results/local-llm.md"
 _UNCERTAINTY = "results/uncertainty-scorers.md"
 _FORMS = "results/published-forms.md"
 _CURVES = "results/README.md#by-the-number-of-samples"
-_VOTES = "claims.md#several-checkers-the-label-of-most-of-them"
-_DISTILLED = "claims.md#an-extractor-distilled-from-an-llm"
-_REPC = "claims.md#repc-a-language-models-hidden-states-as-checker"
+_VOTES = "results/claim-methods.md#several-checkers"
+_DISTILLED = "results/claim-methods.md#an-extractor-distilled-from-an-llm"
+_REPC = "results/claim-methods.md#repc-hidden-states-of-a-language-model-as-checker"
 
 SYSTEMS: dict[str, tuple[Row, ...]] = {
     "CheckEmbed": (
@@ -240,7 +240,7 @@ SYSTEMS: dict[str, tuple[Row, ...]] = {
             "veridical.stats.calibration",
             "veridical.stats.metrics.calibration",
             figures=(
-                "risk.md#the-fitted-default ECE and Brier of the default",
+                "results/default-fit.md#held-out-figures ECE and Brier of the default",
                 "benchmarks.md#how-far-to-trust-intervals-and-tests intervals of ECE and MCE",
                 "none of `tune --calibrate`",
             ),
@@ -277,7 +277,7 @@ SYSTEMS: dict[str, tuple[Row, ...]] = {
             figures=(
                 "results/claims-extraction.md",
                 _DISTILLED,
-                "claims.md#how-fine-should-claims-be clauses",
+                "results/claim-methods.md#granularity-of-claims clauses",
             ),
         ),
         _row(
@@ -290,7 +290,7 @@ SYSTEMS: dict[str, tuple[Row, ...]] = {
             figures=(
                 f"{_LOCAL} LLM",
                 f"{_VOTES} NLI, RepC",
-                "claims.md#how-fine-should-claims-be NLI",
+                "results/claim-methods.md#granularity-of-claims NLI",
                 "none of joint LLM, AlignScore",
             ),
         ),
@@ -324,7 +324,7 @@ SYSTEMS: dict[str, tuple[Row, ...]] = {
         _row(
             "long references split and merged, several passages",
             "veridical.claims.merge",
-            figures=("grounding.md#long-sources tokens and seconds of `claims`",),
+            figures=("results/parts.md#long-sources tokens and seconds of `claims`",),
         ),
         _row(
             "strict, soft and majority verdicts, abstain",
@@ -348,7 +348,7 @@ SYSTEMS: dict[str, tuple[Row, ...]] = {
             "search of the web, and of documents of one's own",
             "veridical.retrieval.search",
             "veridical corpus",
-            figures=("corpus.md#how-well-it-finds documents", "none of the web"),
+            figures=("results/parts.md#retrieval documents", "none of the web"),
         ),
         _row(
             "retriever: a query written by an LLM, pages read, the best passages by BM25",
@@ -356,7 +356,7 @@ SYSTEMS: dict[str, tuple[Row, ...]] = {
             "veridical.retrieval.search_pages",
             note="`--corpus-query llm --corpus-pages 3`; Google's answer box is not put first",
             figures=(
-                "corpus.md#a-question-written-by-a-language-model the query",
+                "results/parts.md#a-question-written-by-a-language-model the query",
                 "none of pages",
             ),
         ),

@@ -97,10 +97,10 @@ def test_a_row_says_which_of_its_scorers_have_no_figures(papers: ModuleType) -> 
 
 
 def test_links_are_to_what_is_there(papers: ModuleType) -> None:
-    place = "claims.md#several-checkers-the-label-of-most-of-them"
-    assert papers._link(place, "NLI") == f"[claims]({place}) (NLI)"
+    place = "results/claim-methods.md#several-checkers"
+    assert papers._link(place, "NLI") == f"[claim-methods]({place}) (NLI)"
     assert papers._link("results/README.md") == "[results](results/README.md)"
-    for place in ("claims.md#nothing", "nothing.md"):
+    for place in ("guide.md#nothing", "nothing.md"):
         with pytest.raises(LookupError, match="nothing"):
             papers._link(place)
 

@@ -67,7 +67,9 @@ _REFERENCES = (
     "reference in windows of whole sentences, not of 200 tokens"
 )
 _STUDIES = "results/studies.md"
-_REPC = "[claims.md](claims.md#repc-a-language-models-hidden-states-as-checker)"
+_REPC = (
+    "[claim-methods.md](results/claim-methods.md#repc-hidden-states-of-a-language-model-as-checker)"
+)
 
 
 def _command(suite: str, checker: str, scorers: str) -> str:
@@ -87,7 +89,7 @@ def _checking() -> list[Entry]:
             "named model",
             command=_command("refchecker", checker, scorer),
             reason=f"{_REFERENCES}; here by this project's NLI models, on other labelled pairs: "
-            "[claims.md](claims.md#several-checkers-the-label-of-most-of-them)",
+            "[claim-methods.md](results/claim-methods.md#several-checkers)",
             figures=tuple(
                 figure
                 for metric, table in (("accuracy", TABLE_5), ("macro_f1", TABLE_8))
@@ -111,7 +113,7 @@ def _granularity() -> list[Entry]:
             command=_command("refchecker_responses", checker, ", ".join(scorers)),
             reason=f"{_REFERENCES}. The paper's sub-sentences are made by a language model; here "
             "by the first small NLI model, on BEGIN, HaluEval and WikiBio: "
-            "[claims.md](claims.md#how-fine-should-claims-be)",
+            "[claim-methods.md](results/claim-methods.md#granularity-of-claims)",
             figures=tuple(
                 Figure("refchecker_responses", "all", "macro_f1", scorer, value, None, model)
                 for scorer, value in zip(scorers, TABLE_7[checker], strict=True)
@@ -245,7 +247,7 @@ ENTRIES = (
         "another figure, the share of people's claims that the extracted ones together entail, so "
         "that the whole response as one claim loses nothing. Extractors without a model: "
         "[results/claims-extraction.md](results/claims-extraction.md); a trained one: "
-        "[claims.md](claims.md#an-extractor-distilled-from-an-llm)",
+        "[claim-methods.md](results/claim-methods.md#an-extractor-distilled-from-an-llm)",
     ),
     Entry(
         "RefChecker figures 13 and 14",
