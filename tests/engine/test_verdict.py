@@ -50,6 +50,29 @@ def test_the_worst_statement_makes_the_verdict(labels: tuple[str, ...], verdict:
     assert of(RECORD, nli_grounding=judged(*labels)) == ("nli_grounding", verdict, None)
 
 
+def test_every_flagged_unit_has_a_kind_and_no_other_has() -> None:
+    record = Record(row=0, response="Built in 1950. It is red. It is 57 m tall.", contexts=CONTEXT)
+    spans = [Span(0, 14, "Built in 1950."), Span(15, 25, "It is red."), Span(26, 42, "It is 57 m.")]
+    labels = ("contradiction", "neutral", "entailment")
+    units = [
+        Unit.of(span, 0.9 if label != "entailment" else 0.1, label=label, kind=kind)
+        for span, label, kind in zip(spans, labels, ("date", None, "other"), strict=True)
+    ]
+    kinds = {}
+    for name in ("nli_grounding", "summac_zs", "cosine"):
+        bound = REGISTRY.parse(name)[0]
+        samples = Record(row=0, response=record.response, samples=["Built in 1912."])
+        headed = head(
+            samples if name == "cosine" else record,
+            [bound],
+            {bound.key: Scored.of(Score.of(0.9, units=units))},
+        )
+        made = json.loads(headed.scores[bound.key].text)["units"]
+        kinds[name] = [unit.get("kind", "absent") for unit in made]
+    assert kinds["nli_grounding"] == kinds["summac_zs"] == ["date", "addition", "absent"]
+    assert kinds["cosine"] == ["date", None, "absent"]  # samples name no kind
+
+
 @pytest.mark.parametrize(
     ("name", "risk", "verdict"),
     [

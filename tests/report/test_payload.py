@@ -156,6 +156,23 @@ def test_raw_values_are_brief() -> None:
     assert [s["raw"] for s in plain["scores"]] == [[["", "2.5"]], []]
 
 
+def test_findings_of_a_score_are_a_table() -> None:
+    rows = [
+        {"name": "book", "argument": "day", "value": None, "risk": 1.0},
+        {"name": "book", "label": "unstated"},
+    ]
+    record = Record(response="x")
+    found = detail(record, result(record, a=Score.of(1.0, raw={"calls": 1, "findings": rows})))
+    assert found["scores"][0]["raw"] == [["calls", "1"]]
+    assert found["scores"][0]["findings"] == {
+        "columns": ["name", "argument", "value", "risk", "label"],
+        "rows": [["book", "day", "", "1", ""], ["book", "", "", "", "unstated"]],
+    }
+    for other in ([], ["text"], {"a": 1}, None):
+        plain = detail(record, result(record, a=Score.of(1.0, raw={"findings": other})))
+        assert "findings" not in plain["scores"][0]
+
+
 ORDER = ["response", "sample 0", "sample 1", "reference 0"]
 SQUARE = [[1.0, 0.5, 0.4, 0.3], [0.5, 1.0, 0.2, 0.1], [0.4, 0.2, 1.0, 0.6], [0.3, 0.1, 0.6, 1.0]]
 

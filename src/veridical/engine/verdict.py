@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from pydantic_core import from_json, to_json
 
 from veridical.core.scores import Score, Scored, Unit
 from veridical.core.stated import states_nothing
+from veridical.core.verdict_cuts import FLAGGED, verdict_of_label
 from veridical.engine.cut_units import Judged, Voter, cut, voted
 from veridical.engine.fields import fields_of
 from veridical.engine.risk import NAME, VERSION, combine
 from veridical.engine.thresholds import cuts_of
+from veridical.text.finding_kinds import finding_kind
 from veridical.text.scripts import UNREAD
 
 if TYPE_CHECKING:
@@ -20,7 +22,7 @@ if TYPE_CHECKING:
     from veridical.core.records import Record
     from veridical.core.registry import Basis, BoundScorer
     from veridical.core.verdict_cuts import Strictness, Unchecked, Verdict
-    from veridical.text.spans import Span
+    from veridical.text.spans import FindingKind, Span
 
 #: Only words were compared.
 _WORDS_ONLY: tuple[Verdict, Unchecked | None] = ("unchecked", "not_judged")
@@ -127,18 +129,41 @@ def _verdict(
         key, voter = next(iter(cast.items()))
         score = voter.score
         found = cut(score, voter.cuts, judged)
-    lines[key] = _labelled(lines[key], score, found.labels)
+    lines[key] = _labelled(record, lines[key], score, found.labels, judged)
     if found.verdict == "supported" and any(_unread(voter.score) for voter in cast.values()):
         return "unchecked", "language"
     return found.verdict, None
 
 
-def _labelled(scored: Scored, score: dict[str, Any], labels: Sequence[str | None]) -> Scored:
-    """Return the score with the units' labels, as it was where they are the same."""
-    if all(u["label"] == label for u, label in zip(score["units"], labels, strict=True)):
+def _labelled(
+    record: Record,
+    scored: Scored,
+    score: dict[str, Any],
+    labels: Sequence[str | None],
+    judged: Judged,
+) -> Scored:
+    """Return the score with these labels of its units, and with the kind of each flagged one."""
+    units = []
+    for unit, label in zip(score["units"], labels, strict=True):
+        kept = {key: value for key, value in unit.items() if key != "kind"} | {"label": label}
+        verdict = verdict_of_label(label)
+        if verdict in FLAGGED:
+            kept["kind"] = unit.get("kind") or _kind(record, unit, verdict, judged)
+        units.append(kept)
+    if units == score["units"]:
         return scored
-    units = [{**u, "label": label} for u, label in zip(score["units"], labels, strict=True)]
     return Scored(scored.risk, to_json({**score, "units": units}))
+
+
+def _kind(
+    record: Record, unit: Mapping[str, Any], verdict: Verdict | None, judged: Judged
+) -> FindingKind | None:
+    """Return what is wrong with a flagged unit; None where samples alone speak against it."""
+    if judged != "sources":
+        return None
+    fields: list[Literal["contexts", "reference"]] = ["contexts", "reference"]
+    sources = [s.text for field in fields if record.has(field) for s in record.against(field)]
+    return finding_kind(unit["text"], verdict == "contradicted", sources)
 
 
 def _missed_answer(score: Mapping[str, Any]) -> bool:

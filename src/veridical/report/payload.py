@@ -20,6 +20,7 @@ from veridical.report.unexplained import Unexplained
 
 MAX_TEXT = 100_000  #: code points of one text
 MAX_ITEMS = 100  #: samples, contexts or references of one record
+MAX_COLUMNS = 12  #: of a table of findings
 MAX_UNITS = 5_000  #: units of one score
 MAX_EVIDENCE = 25  #: evidence items of one unit
 MAX_MATRIX = 32  #: rows of a heat map
@@ -176,6 +177,8 @@ def _score(
     facts = claim_facts(score) if claims else [ClaimFact({}, [])] * len(score.units)
     shown_apart = ("matrix", "order", "outlier") if matrix else ()
     shown_apart = (*shown_apart, "claims", "left_out") if claims else shown_apart
+    found = _findings(raw, notes)
+    shown_apart = (*shown_apart, "findings") if found else shown_apart
     units = list(zip(score.units, facts, strict=True))
     return {
         "name": name,
@@ -193,6 +196,22 @@ def _score(
         ],
         "matrix": matrix,
         **({"claims": claims} if claims else {}),
+        **({"findings": found} if found else {}),
+    }
+
+
+def _findings(raw: Any, notes: list[str]) -> dict[str, Json] | None:
+    """Return the table of a raw value's ``findings`` (objects), or None where there are none."""
+    rows = raw.get("findings") if isinstance(raw, Mapping) else None
+    if not isinstance(rows, list) or not rows or not all(isinstance(r, Mapping) for r in rows):
+        return None
+    columns = list(dict.fromkeys(str(key) for row in rows for key in row))[:MAX_COLUMNS]
+    return {
+        "columns": columns,
+        "rows": [
+            ["" if row.get(c) is None else show(row[c]) for c in columns]
+            for row in _some(rows, MAX_UNITS, "findings", notes)
+        ],
     }
 
 

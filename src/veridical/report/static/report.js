@@ -289,6 +289,7 @@
       promptView(data.prompt),
       responseView(data, cards),
       fieldsView(data.fields),
+      data.scores.filter((s) => s.findings).map(findingsView),
       decided.selected(data.selected),
       decided.repaired(data.repair, data.selected, data.response),
       cardsView("Samples", "sample", data.samples.map((text) => ({ text })), cards, data.response),
@@ -297,7 +298,7 @@
       data.meta.length ? section("Meta", el("dl", { class: "pairs" }, data.meta.map(([key, value]) =>
         el("div", {}, el("dt", {}, el("bdi", {}, key)), el("dd", { dir: "auto" }, value))))) : null,
       scoresView(data.scores),
-    ].filter(Boolean);
+    ].flat().filter(Boolean);
   }
 
   /** Whether texts are shown with what marks them up; a choice that outlives a visit. */
@@ -568,6 +569,13 @@
       idle.length ? el("div", { class: "idle soft" }, "Not applicable:", el("ul", {}, idle.map((s) =>
         el("li", {}, el("bdi", {}, s.name), s.reason ? [": ", el("bdi", {}, s.reason)] : null)))) : null,
       applied.filter((s) => s.matrix).map(heatView));
+  }
+
+  function findingsView({ name, findings }) {
+    return section(`Findings, ${name}`, el("div", { class: "scroll", role: "region", tabindex: 0, "aria-label": `Findings of ${name}` },
+      el("table", { class: "scores" },
+        el("thead", {}, el("tr", {}, findings.columns.map((c) => el("th", { scope: "col" }, el("bdi", {}, c.replaceAll("_", " ")))))),
+        el("tbody", {}, findings.rows.map((row) => el("tr", {}, row.map((value) => el("td", { dir: "auto" }, value))))))));
   }
 
   function heatView(score) {
