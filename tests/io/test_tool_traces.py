@@ -172,6 +172,29 @@ def test_an_agents_output_that_holds_its_input() -> None:
     assert [(c.id, c.text) for c in record.contexts] == [("weather", "20 degrees")]
 
 
+def test_messages_that_langchain_itself_wrote() -> None:
+    core = pytest.importorskip("langchain_core.messages")
+    load = pytest.importorskip("langchain_core.load")
+    calls = [{"name": "weather", "args": {"city": "Rome"}, "id": "c1"}]
+    messages = [
+        core.SystemMessage("Use the tools."),
+        core.HumanMessage("What is the weather in Rome?"),
+        core.AIMessage(content="", tool_calls=calls),
+        core.ToolMessage("20 degrees", tool_call_id="c1", name="weather"),
+        core.AIMessage("It is 20 degrees."),
+    ]
+    for written in (core.messages_to_dict(messages), [load.dumpd(m) for m in messages]):
+        row = json.loads(json.dumps({"messages": written, "tools": [TOOL]}))
+        (record,) = open_source([row], reader="langchain").rows()
+        assert isinstance(record, Record)
+        assert record.response == "It is 20 degrees." and isinstance(record.prompt, list)
+        assert [(c.id, c.text) for c in record.contexts] == [("weather", "20 degrees")]
+        (result,) = veridical.check([record], "tool_calls", store=None, nli="mini")
+        raw = result.scores["tool_calls"].raw
+        assert isinstance(raw, dict)
+        assert [f["label"] for f in raw["findings"]] == ["stated"]
+
+
 @pytest.mark.parametrize(
     ("row", "field"),
     [
