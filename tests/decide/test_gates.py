@@ -7,15 +7,15 @@ from typing import Any
 
 import pytest
 
-from veridical.core.scores import Headline
+from veridical.core.scores import ResultSummary
 from veridical.decide.gates import Gates, Tally
 from veridical.errors import UsageError
 
 
-def record(verdict: str, risk: float | None = 0.5, **more: Any) -> Headline:
+def record(verdict: str, risk: float | None = 0.5, **more: Any) -> ResultSummary:
     scores = {"cosine": {"risk": more.pop("cosine", None), "status": "scored", "reason": None}}
     fields = {"id": 0, "row": 0, "risk": risk, "by": "x", "verdict": verdict, "scores": scores}
-    return Headline.model_validate({"reason": None, **fields, **more})
+    return ResultSummary.model_validate({"reason": None, **fields, **more})
 
 
 GOOD = record("supported", 0.1)
@@ -26,7 +26,7 @@ MISSED = record("unchecked", 0.8, reason="missed_answer")
 UNCLEAR = record("unclear", 0.55)
 
 
-def tally(gates: Gates, records: Sequence[Headline], row_errors: int = 0) -> Tally:
+def tally(gates: Gates, records: Sequence[ResultSummary], row_errors: int = 0) -> Tally:
     counted = Tally(gates, row_errors=row_errors)
     for one in records:
         counted.add(one)
@@ -69,7 +69,7 @@ def test_without_a_gate_nothing_fails() -> None:
         ({"fail_over": "cosine:0.5"}, [GOOD], True),  # it has no such risk
     ],
 )
-def test_what_fails(options: dict[str, str], records: list[Headline], failed: bool) -> None:
+def test_what_fails(options: dict[str, str], records: list[ResultSummary], failed: bool) -> None:
     assert tally(Gates.parse(**options), records).failed is failed
 
 
@@ -145,7 +145,7 @@ def test_a_gate_on_fields_names_paths_and_verdicts():
 
 def _with_fields(fields):
     line = {"id": 1, "row": 0, "risk": 0.2, "by": "claims", "verdict": "supported", "reason": None}
-    return Headline.model_validate({**line, "fields": fields, "scores": {}})
+    return ResultSummary.model_validate({**line, "fields": fields, "scores": {}})
 
 
 @pytest.mark.parametrize(

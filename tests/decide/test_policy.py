@@ -12,7 +12,7 @@ from places import ROOT
 import veridical
 from veridical.core.records import Record
 from veridical.core.registry import REGISTRY
-from veridical.core.scores import Headline, Result, Score, Unit
+from veridical.core.scores import ResultSummary, Result, Score, Unit
 from veridical.decide.policy import Policy
 from veridical.decide.policy_file import read_policy
 from veridical.errors import UsageError
@@ -178,7 +178,7 @@ def test_a_headline_is_enough_unless_a_rule_reads_units(tmp_path: Path) -> None:
     plain = policy(tmp_path, 'accept = 0.5\n[[rules]]\nstatus = "failed"\nthen = "review"')
     line = result(0.2, ngram=Score.failed("boom")).model_dump_json()
     assert not plain.reads_units
-    assert plain.decide(Headline.model_validate_json(line)).decision == "review"
+    assert plain.decide(ResultSummary.model_validate_json(line)).decision == "review"
     assert policy(
         tmp_path, 'accept = 1\n[[rules]]\nunit = {label = "neutral"}\nthen = "review"'
     ).reads_units

@@ -76,7 +76,7 @@ def test_a_gate_of_one_run_counts_each_answer_to_a_shared_prompt(tmp_path: Path)
     path = write_lines(tmp_path / "log.jsonl", rows(20, prompt="Summarise the text."))
     results = check(path, "nli_grounding", out=tmp_path / "run")
     tallies = [Tally(Gates.parse("contradicted", max_share=share)) for share in ("49%", "50%")]
-    for _, result in results.headlines():
+    for _, result in results.summaries():
         for tally in tallies:
             tally.add(result)
     assert [tally.failing for tally in tallies] == [20, 20]

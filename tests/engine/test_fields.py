@@ -7,7 +7,7 @@ from typing import Any
 
 import veridical
 from veridical.core.records import Record
-from veridical.core.scores import Headline, Result
+from veridical.core.scores import ResultSummary, Result
 from veridical.engine.fields import fields_of
 from veridical.report.payload import detail
 
@@ -48,7 +48,7 @@ def test_each_value_has_the_verdict_of_its_unit() -> None:
     line = Result.line(1, 0, 0.8, "claims", ("contradicted", None), {}, found)
     result = Result.model_validate_json(line)
     assert result.fields is not None and result.fields[0].evidence[0].text == "The"
-    paths = [f.path for f in Headline.model_validate_json(line).fields]
+    paths = [f.path for f in ResultSummary.model_validate_json(line).fields]
     assert paths == ["total", "to.name", "note"]
 
 

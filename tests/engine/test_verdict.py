@@ -11,8 +11,8 @@ import pytest
 import veridical
 from veridical.core.records import Record
 from veridical.core.registry import REGISTRY
-from veridical.core.scores import Headline, Result, Score, Scored, Unit
-from veridical.engine.verdict import head
+from veridical.core.scores import ResultSummary, Result, Score, Scored, Unit
+from veridical.engine.verdict import judge_record
 from veridical.text.scripts import UNREAD
 from veridical.text.spans import Span
 
@@ -22,12 +22,12 @@ RECORD = Record(row=0, response="It is 57 m tall. It is red.", contexts=CONTEXT,
 
 def of(record: Record, **scores: Score) -> tuple[Any, ...]:
     bound = [REGISTRY.parse(name)[0] for name in scores]
-    headed = head(
+    record_verdict = judge_record(
         record,
         bound,
         {b.key: Scored.of(s) for b, s in zip(bound, scores.values(), strict=True)},
     )
-    return headed.by, *headed.verdict
+    return record_verdict.by, *record_verdict.verdict
 
 
 def judged(*labels: str, risk: float = 0.9) -> Score:
@@ -142,7 +142,7 @@ def test_a_mean_of_several_is_a_score_with_sentences(tmp_path: Path) -> None:
 
 def test_lines_of_earlier_versions_are_unchecked() -> None:
     line = json.dumps({"id": 1, "row": 0, "risk": 0.1, "by": "cosine", "scores": {}})
-    for model in (Result, Headline):
+    for model in (Result, ResultSummary):
         result = model.model_validate_json(line)
         assert (result.verdict, result.reason) == ("unchecked", "earlier_version")
 

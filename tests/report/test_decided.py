@@ -8,7 +8,7 @@ from builders import HOSTILE
 
 from veridical.core.records import Record
 from veridical.core.registry import REGISTRY
-from veridical.core.scores import Change, Headline, Repair, Result, Score, Selected
+from veridical.core.scores import Change, ResultSummary, Repair, Result, Score, Selected
 from veridical.engine.summary import Summary
 from veridical.report.decided import tables_of
 from veridical.report.decision_payload import MAX_CHANGES, MAX_RISKS
@@ -97,7 +97,7 @@ def test_tables_count_records_and_escape_causes() -> None:
     for i, cause in enumerate(HOSTILE):
         decision = ("accept", "review", "reject")[i % 3]
         line = pair(decision=decision, why=(cause, "always"), selected=best())[1].model_dump_json()
-        summary.add(Headline.model_validate_json(line))
+        summary.add(ResultSummary.model_validate_json(line))
     decisions, selected = tables_of(summary)
     assert f"always</bdi> <b>× {len(range(0, len(HOSTILE), 3))}" in decisions
     assert "<script" not in decisions and 'onerror="' not in decisions

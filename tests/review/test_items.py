@@ -64,7 +64,7 @@ def test_risks_and_their_spread(run: Path) -> None:
 
 def test_a_reading_leaves_the_summary_known_and_counts_what_waits(run: Path) -> None:
     results = veridical.api.reopen(run)
-    told = [(record.row, head.verdict) for record, _, head in results.headed()]
+    told = [(record.row, head.verdict) for record, _, head in results.records_with_summaries()]
     assert told == [(r.row, r.verdict) for r in veridical.api.reopen(run)]
     assert results.waiting == 0
     one, other = results.summary().as_dict(), veridical.api.reopen(run).summary().as_dict()

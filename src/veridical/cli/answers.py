@@ -18,7 +18,7 @@ from veridical.text.display import display
 
 if TYPE_CHECKING:
     from veridical.core.records import Record
-    from veridical.core.scores import Headline, Result
+    from veridical.core.scores import ResultSummary, Result
     from veridical.report.results import Results
 
 WIDTH = 80
@@ -38,7 +38,7 @@ class Worst:
 
     _heap: list[tuple[bool, float, int]] = field(default_factory=list)
 
-    def add(self, result: Headline) -> None:
+    def add(self, result: ResultSummary) -> None:
         """Consider a record: one whose verdict is bad is worse than any other, then risk counts."""
         if result.risk is None or result.verdict not in FLAGGED:
             return

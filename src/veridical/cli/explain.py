@@ -58,7 +58,7 @@ def _find(results: Results, options: ExplainOptions) -> tuple[Record, Result]:
     wanted = options.row
     row = int(wanted) if wanted.isascii() and wanted.isdigit() and len(wanted) < 16 else None
     if row is None or row not in {row for row, _ in results.numbered()}:
-        row = next((h.row for _, h in results.headlines() if str(h.id) == wanted), row)
+        row = next((h.row for _, h in results.summaries() if str(h.id) == wanted), row)
     pair = None if row is None else next(results.pairs({row}), None)
     if pair is not None:
         return pair

@@ -77,7 +77,7 @@ def finish(
     """
     tally = Tally(asked.gates)
     worst = Worst()
-    for line, result in results.headlines():
+    for line, result in results.summaries():
         if lines is not None:
             lines.write(line.decode() + "\n")
         tally.add(result)

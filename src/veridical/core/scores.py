@@ -477,7 +477,7 @@ def _completed(unit: Unit, others: Sequence[Sequence[Unit]]) -> Unit:
     return unit.model_copy(update={"label": label, "evidence": chosen.evidence})
 
 
-class ScoreHeadline(BaseModel):
+class ScoreSummary(BaseModel):
     """A score without its units and raw value."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
@@ -486,21 +486,21 @@ class ScoreHeadline(BaseModel):
     reason: str | None
 
 
-class SelectedHeadline(BaseModel):
+class SelectionSummary(BaseModel):
     """Which answer was selected."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
     kind: str | None
 
 
-class RepairHeadline(BaseModel):
+class RepairSummary(BaseModel):
     """What became of a repair."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
     status: str
 
 
-class FieldHeadline(BaseModel):
+class FieldSummary(BaseModel):
     """The verdict on a field."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
@@ -508,7 +508,7 @@ class FieldHeadline(BaseModel):
     verdict: Verdict
 
 
-class Headline(BaseModel):
+class ResultSummary(BaseModel):
     """A result line without units: what a pass over millions of them needs."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
@@ -520,8 +520,8 @@ class Headline(BaseModel):
     reason: Unchecked | None = "earlier_version"
     decision: Decision | None = None
     why: tuple[str, ...] | None = None
-    selected: SelectedHeadline | None = None
-    repair: RepairHeadline | None = None
-    fields: tuple[FieldHeadline, ...] = ()
+    selected: SelectionSummary | None = None
+    repair: RepairSummary | None = None
+    fields: tuple[FieldSummary, ...] = ()
     invisible: int | None = None
-    scores: dict[str, ScoreHeadline]
+    scores: dict[str, ScoreSummary]

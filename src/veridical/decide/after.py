@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic_core import to_json
 
-from veridical.core.scores import Headline, Result
+from veridical.core.scores import ResultSummary, Result
 from veridical.decide.promises import PROMISES
 from veridical.decide.steps import Asking, Outcome, Step, folder_of
 from veridical.engine.progress import Progress
@@ -144,7 +144,7 @@ class After:
     def _verdict(self, line: bytes, stratum: str | None) -> Ruling | None:
         if self.policy is None:
             return None
-        model = Result if self.policy.reads_units else Headline
+        model = Result if self.policy.reads_units else ResultSummary
         return self.policy.decide(model.model_validate_json(line), stratum)
 
 

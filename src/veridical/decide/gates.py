@@ -18,7 +18,7 @@ from veridical.errors import UsageError, unknown_name
 
 if TYPE_CHECKING:
     from veridical.core.registry import BoundScorer
-    from veridical.core.scores import Headline
+    from veridical.core.scores import ResultSummary
 
 #: Reason of an unchecked record that has nothing to check: it is no failure to check.
 NO_STATEMENT = "no_statement"
@@ -176,7 +176,7 @@ class Gates:
         if self.scorer is not None and self.scorer not in keys:
             raise unknown_name("scorer in --fail-over", self.scorer, keys)
 
-    def causes(self, result: Headline) -> Iterator[str]:
+    def causes(self, result: ResultSummary) -> Iterator[str]:
         """Why the record does not pass; nothing where it does."""
         risk = self._risk_of(result)
         if self.over is not None and risk is not None and risk > self.over:
@@ -192,12 +192,12 @@ class Gates:
             if (first := next(found, None)) is not None:
                 yield f"{first.path} {first.verdict}"
 
-    def missed(self, result: Headline) -> bool:
+    def missed(self, result: ResultSummary) -> bool:
         """Return True if the answer says nothing although a source does, and no gate names that:
         ``--allow-unchecked`` lets none of these pass."""
         return result.reason == MISSED_ANSWER and MISSED_ANSWER not in self.reasons
 
-    def unchecked(self, result: Headline) -> bool:
+    def unchecked(self, result: ResultSummary) -> bool:
         """Whether nothing is known that a gate could look at. An empty answer or a refusal has
         nothing to be known of."""
         if result.reason in (NO_STATEMENT, MISSED_ANSWER):
@@ -206,14 +206,14 @@ class Gates:
             return True
         return self.over is not None and self._risk_of(result) is None
 
-    def _needs_verdict(self, result: Headline) -> bool:
+    def _needs_verdict(self, result: ResultSummary) -> bool:
         """A named scorer's risk is enough for a gate that looks at nothing else."""
         only_risk = self.scorer is not None and not (
             self.verdicts or self.decisions or self.reasons or self.fields
         )
         return not only_risk or self._risk_of(result) is None
 
-    def _risk_of(self, result: Headline) -> float | None:
+    def _risk_of(self, result: ResultSummary) -> float | None:
         return result.risk if self.scorer is None else result.scores[self.scorer].risk
 
 
@@ -238,7 +238,7 @@ class Tally:
     missed: int = 0
     causes: Counter[str] = field(default_factory=Counter)
 
-    def add(self, result: Headline) -> None:
+    def add(self, result: ResultSummary) -> None:
         """Count a record."""
         self.records += 1
         causes = list(self.gates.causes(result))

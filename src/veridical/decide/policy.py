@@ -20,7 +20,7 @@ from veridical.text.display import display, visible
 if TYPE_CHECKING:
     from veridical.core.records import Record
     from veridical.core.registry import BoundScorer
-    from veridical.core.scores import Headline, Result, ScoreHeadline, Unit
+    from veridical.core.scores import ResultSummary, Result, ScoreSummary, Unit
     from veridical.core.verdict_cuts import Strictness
     from veridical.decide.promises import Promises
     from veridical.ensembles.ensemble_file import Ensemble, Fit
@@ -143,7 +143,7 @@ class Policy:
     @property
     def reads_units(self) -> bool:
         """Return True if a rule looks at units or raw values: a
-        :class:`~veridical.core.scores.Headline` has none."""
+        :class:`~veridical.core.scores.ResultSummary` has none."""
         return any(rule.unit is not None or rule.rule is not None for rule in self.rules)
 
     @cached_property
@@ -161,7 +161,7 @@ class Policy:
         except UsageError:
             return None
 
-    def decide(self, result: Result | Headline, stratum: str | None = None) -> Ruling:
+    def decide(self, result: Result | ResultSummary, stratum: str | None = None) -> Ruling:
         """The most severe of what the thresholds and the rules say, with its causes. An unclear
         answer is at least reviewed, unless a guarantee says which answers are accepted.
 
@@ -180,7 +180,7 @@ class Policy:
         worst = max((d for d, _ in findings), key=DECISIONS.index)
         return Ruling(worst, tuple(cause for d, cause in findings if d == worst))
 
-    def _by_threshold(self, result: Result | Headline, stratum: str | None) -> tuple[Decision, str]:
+    def _by_threshold(self, result: Result | ResultSummary, stratum: str | None) -> tuple[Decision, str]:
         risk = result.risk if self.on is None else result.scores[self.on].risk
         name = self.on or "risk"
         if risk is None:
@@ -282,7 +282,7 @@ def _promised(fit: Fit | None, reject: float | None, where: str) -> Cut:
     return _cut(promise.threshold, reject, where)
 
 
-def _holds(rule: Rule, result: Result | Headline) -> bool:
+def _holds(rule: Rule, result: Result | ResultSummary) -> bool:
     if rule.verdict is not None:
         return result.verdict == rule.verdict
     if rule.over is not None:
@@ -298,7 +298,7 @@ def _holds(rule: Rule, result: Result | Headline) -> bool:
     return any(_unit_holds(rule, unit) for s in looked_at for unit in _whole(s).units)
 
 
-def _whole(score: Score | ScoreHeadline) -> Score:
+def _whole(score: Score | ScoreSummary) -> Score:
     if not isinstance(score, Score):
         raise TypeError("a rule on units or raw values needs a whole result")
     return score

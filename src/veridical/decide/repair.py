@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from veridical.core.messages import LlmError
-from veridical.core.scores import Change, Headline, Repair, Result
+from veridical.core.scores import Change, ResultSummary, Repair, Result
 from veridical.decide.rewriting import PROMPT, Rewriting, read_rewriting, rewrite_request
 from veridical.decide.steps import Answers, Asking, Outcome, with_answer
 from veridical.decide.unsupported import Flaw, as_sentences, count, flaws, scorer_of
@@ -86,7 +86,7 @@ class Repairing:
                 while 0 <= row < at:
                     row, line = next(scored, (-1, b""))
                 if repair.status == "unchanged":
-                    before = Headline.model_validate_json(line_before)
+                    before = ResultSummary.model_validate_json(line_before)
                     yield Outcome(at, _scored(repair, before, 0), line_before)
                 elif repair.status == "changed" and row == at:
                     result = Result.model_validate_json(line)
@@ -249,6 +249,6 @@ def changed(record: Record, text: str) -> Record:
     return with_answer(record, text, row=record.row, id=record.row, samples=record.samples)
 
 
-def _scored(repair: Repair, result: Result | Headline, remaining: int | None) -> Repair:
+def _scored(repair: Repair, result: Result | ResultSummary, remaining: int | None) -> Repair:
     fields = {"risk": result.risk, "by": result.by, "remaining": remaining}
     return repair.model_copy(update=fields)

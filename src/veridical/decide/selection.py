@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from veridical.core.identity import Identity
 from veridical.core.records import Record, Sample
-from veridical.core.scores import Headline, Result, Selected
+from veridical.core.scores import ResultSummary, Result, Selected
 from veridical.decide.policy import DIGITS
 from veridical.decide.steps import Asking, Outcome, folder_of, with_answer
 from veridical.errors import UsageError
@@ -172,7 +172,7 @@ def _by_record(folder: Path) -> Iterator[tuple[int, dict[int | None, bytes]]]:
     """Rows of the run, each with the result lines of its scored samples by their index."""
 
     def place(numbered: tuple[int, bytes]) -> tuple[int, int | None]:
-        name = str(Headline.model_validate_json(numbered[1]).id)
+        name = str(ResultSummary.model_validate_json(numbered[1]).id)
         row, _, index = name.partition(":")
         try:
             return int(row), int(index)
@@ -218,11 +218,11 @@ def likeliest(record: Record, response_line: bytes, samples: Mapping[int | None,
     return chosen_answer(record, index, lines[scored], head.risk, head.by, risks)
 
 
-def _heads(lines: Mapping[int | None, bytes]) -> dict[int | None, Headline]:
-    return {index: Headline.model_validate_json(line) for index, line in lines.items()}
+def _heads(lines: Mapping[int | None, bytes]) -> dict[int | None, ResultSummary]:
+    return {index: ResultSummary.model_validate_json(line) for index, line in lines.items()}
 
 
-def _risks(record: Record, heads: Mapping[int | None, Headline]) -> tuple[float | None, ...]:
+def _risks(record: Record, heads: Mapping[int | None, ResultSummary]) -> tuple[float | None, ...]:
     """Risks of the response and the samples; None of those that were not scored."""
     first = _distinct(record)
     risks: list[float | None] = [heads[None].risk]

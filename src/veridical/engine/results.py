@@ -10,7 +10,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any, SupportsIndex, TypeVar, overload
 
 from veridical.core.records import Record
-from veridical.core.scores import Headline, Result
+from veridical.core.scores import ResultSummary, Result
 from veridical.engine.causes import Cause, of_rows
 from veridical.engine.failures import Failure, Failures
 from veridical.engine.summary import Summary
@@ -39,7 +39,7 @@ class RunResults:
     Attributes:
         path: the run directory.
         temporary: whether it goes when this object does.
-        waiting: records that had no result yet at the latest pass of :meth:`headed`.
+        waiting: records that had no result yet at the latest pass of :meth:`records_with_summaries`.
     """
 
     waiting = 0
@@ -96,8 +96,8 @@ class RunResults:
 
     def _with_id(self, wanted: str) -> Result:
         places = []
-        for place, (_, headline) in enumerate(self.headlines()):
-            if headline.id == wanted:
+        for place, (_, result_summary) in enumerate(self.summaries()):
+            if result_summary.id == wanted:
                 places.append(place)
         if len(places) != 1:
             raise KeyError(f"{len(places)} results have the id {visible(wanted)!r}")
@@ -128,8 +128,8 @@ class RunResults:
     def worst(self, n: int = 10) -> list[Result]:
         """The ``n`` riskiest results, the riskiest first; those without a risk are not among
         them."""
-        headlines = enumerate(headline for _, headline in self.headlines())
-        risks = ((-h.risk, place) for place, h in headlines if h.risk is not None)
+        summaries = enumerate(result_summary for _, result_summary in self.summaries())
+        risks = ((-h.risk, place) for place, h in summaries if h.risk is not None)
         return [self._at(place) for _, place in heapq.nsmallest(n, risks)]
 
     def failures(self) -> list[Failure]:
@@ -140,12 +140,12 @@ class RunResults:
             causes.add("row", error.field or "", error.error, error.row, str(error))
         for cause, n in self._directory.more_errors().items():
             causes.add("row", "", cause, None, cause, n)
-        for _, headline in self.headlines():
-            for key, score in headline.scores.items():
+        for _, result_summary in self.summaries():
+            for key, score in result_summary.scores.items():
                 if score.status == "failed":
                     cause = score.reason or ""
                     example = f"row {headline.row}: {key}: {cause}"
-                    causes.add("score", key, cause, headline.row, example)
+                    causes.add("score", key, cause, result_summary.row, example)
         return causes.ranked()
 
     def lines(self) -> Iterator[bytes]:
@@ -234,12 +234,12 @@ class RunResults:
         ledger = {**dict.fromkeys(_NEWER, 0), **ledger}
         return ledger if _is_ledger(ledger) else None
 
-    def headlines(self) -> Iterator[tuple[bytes, Headline]]:
+    def summaries(self) -> Iterator[tuple[bytes, ResultSummary]]:
         """Each result line with what it says, units aside. A full pass leaves the summary known."""
         lines = ((None, line) for line in self.lines())
-        return ((line, headline) for _, line, headline in self._summed(lines))
+        return ((line, result_summary) for _, line, result_summary in self._summed(lines))
 
-    def headed(self) -> Iterator[tuple[Record, bytes, Headline]]:
+    def records_with_summaries(self) -> Iterator[tuple[Record, bytes, ResultSummary]]:
         """Every record that has a result, with its line and what that says, in input order. A full
         pass leaves the summary known.
 
@@ -256,14 +256,14 @@ class RunResults:
             else:
                 self.waiting += 1
 
-    def _summed(self, lines: Iterable[tuple[_T, bytes]]) -> Iterator[tuple[_T, bytes, Headline]]:
+    def _summed(self, lines: Iterable[tuple[_T, bytes]]) -> Iterator[tuple[_T, bytes, ResultSummary]]:
         summary = Summary(self.scorers)
         for given, line in lines:
-            headline = Headline.model_validate_json(line)
-            summary.add(headline)
+            result_summary = ResultSummary.model_validate_json(line)
+            summary.add(result_summary)
             if summary.stopped:
                 summary.add_stops(line)
-            yield given, line, headline
+            yield given, line, result_summary
         for cause, n in self.error_causes():
             summary.add_row_error(cause, n)
         summary.llm = self.ledger
@@ -275,7 +275,7 @@ class RunResults:
     def summary(self) -> Summary:
         """Counts, coverage and mean risk of each scorer; computed once, in one pass."""
         if self._summary is None:
-            for _ in self.headlines():
+            for _ in self.summaries():
                 pass
         assert self._summary is not None
         return self._summary

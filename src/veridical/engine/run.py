@@ -18,7 +18,7 @@ from veridical.core.records import Record
 from veridical.core.scores import Result
 from veridical.engine.lexical import Lexical
 from veridical.engine.run_evidence import Models, RunEvidence
-from veridical.engine.verdict import head
+from veridical.engine.verdict import judge_record
 from veridical.engine.visible import VisibleRecord
 from veridical.errors import RowError, StrictError, UsageError
 from veridical.files.rowlog import DISORDER, Rows
@@ -290,8 +290,8 @@ class Run:
                 scores[bound.key] = evidence.failed(bound, DEADLINE)
         scores = {s.key: scores[s.key] for s in self.task.scorers}
         record_id = record.row if record.id is None else record.id
-        headed = seen.placed(head(seen.record, self.task.scorers, scores, self.task.strictness))
-        line = Result.line(record_id, record.row, *headed, invisible=seen.removed or None)
+        judged = seen.placed(judge_record(seen.record, self.task.scorers, scores, self.task.strictness))
+        line = Result.line(record_id, record.row, *judged, invisible=seen.removed or None)
         self.sink.write(record, line)
         self.progress.records += 1
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, get_args
 
 from veridical.core.registry import BoundScorer
-from veridical.core.scores import Decision, Headline, ScoreHeadline
+from veridical.core.scores import Decision, ResultSummary, ScoreSummary
 from veridical.errors import count_cause
 from veridical.text.scripts import UNREAD
 
@@ -55,7 +55,7 @@ class ScorerSummary:
     failed_reasons: Counter[str] = field(default_factory=Counter)
     not_applicable_reasons: Counter[str] = field(default_factory=Counter)
 
-    def add(self, score: ScoreHeadline) -> None:
+    def add(self, score: ScoreSummary) -> None:
         if score.status == "scored":
             self.n_scored += 1
             if score.risk is not None:
@@ -140,7 +140,7 @@ class Summary:
         self._decided: Counter[str] = Counter()
         self.stopped = {s.key: dict.fromkeys(s.stages, 0) for s in scorers if s.stages}
 
-    def add(self, result: Headline) -> None:
+    def add(self, result: ResultSummary) -> None:
         self.records += 1
         self.verdicts[result.verdict] += 1
         if result.reason is not None:

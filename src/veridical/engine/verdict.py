@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 _WORDS_ONLY: tuple[Verdict, Unchecked | None] = ("unchecked", "not_judged")
 
 
-class Headed(NamedTuple):
+class RecordVerdict(NamedTuple):
     """What a result line says before its scores, and a score that is added to them."""
 
     risk: float | None
@@ -49,12 +49,12 @@ class _Parsed(dict[str, Any]):
         return self[key]
 
 
-def head(
+def judge_record(
     record: Record,
     scorers: Sequence[BoundScorer],
     scores: Mapping[str, Scored],
     strictness: Strictness = "balanced",
-) -> Headed:
+) -> RecordVerdict:
     """Return the record's risk, what made it, and its verdict.
 
     Where the risk is a mean over several scorers (see :func:`~veridical.engine.risk.combine`), that
@@ -76,8 +76,8 @@ def head(
     verdict = _verdict(record, scorers, parts, risk, by, strictness, lines)
     if verdict == _WORDS_ONLY and _unread_by_models(scorers, parts):
         unread: tuple[Verdict, Unchecked | None] = ("unchecked", "language")
-        return Headed(None, None, unread, dict(scores), fields_of(record, None, (), "unchecked"))
-    return Headed(risk, by, verdict, lines, _fields(record, lines, by, verdict[0]))
+        return RecordVerdict(None, None, unread, dict(scores), fields_of(record, None, (), "unchecked"))
+    return RecordVerdict(risk, by, verdict, lines, _fields(record, lines, by, verdict[0]))
 
 
 def _fields(

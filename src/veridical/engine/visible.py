@@ -13,7 +13,7 @@ from veridical.text.invisible import VisibleText, visible
 
 if TYPE_CHECKING:
     from veridical.core.records import Record, TokenLogprob
-    from veridical.engine.verdict import Headed
+    from veridical.engine.verdict import RecordVerdict
 
 
 class VisibleRecord:
@@ -97,15 +97,15 @@ class VisibleRecord:
             yield token if seen == token.token else token.model_copy(update={"token": seen})
             at = end
 
-    def placed(self, headed: Headed) -> Headed:
+    def placed(self, judged: RecordVerdict) -> RecordVerdict:
         """Return what was found with the places, and the texts at them, of the given record."""
         if self.record is self.given:
-            return headed
-        scores = {key: self._score(scored) for key, scored in headed.scores.items()}
-        fields = headed.fields
+            return judged
+        scores = {key: self._score(scored) for key, scored in judged.scores.items()}
+        fields = judged.fields
         if fields is not None:
             fields = [self._field(found) for found in fields]
-        return headed._replace(scores=scores, fields=fields)
+        return judged._replace(scores=scores, fields=fields)
 
     def _score(self, scored: Scored) -> Scored:
         score = from_json(scored.text)

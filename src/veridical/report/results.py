@@ -235,7 +235,7 @@ class Results(RunResults):
         draw: list[int] = []
         rng = random.Random(0)
         i = 0
-        for _, result in self.headlines():
+        for _, result in self.summaries():
             if verdicts and result.verdict not in verdicts:
                 continue
             heapq.heappush(worst, (-1.0 if result.risk is None else result.risk, -result.row))

@@ -15,7 +15,7 @@ from pydantic_core import to_json
 
 from veridical.core.prompt_text import question_text
 from veridical.core.records import Record
-from veridical.core.scores import Headline, Result, Unit
+from veridical.core.scores import ResultSummary, Result, Unit
 from veridical.errors import UsageError
 from veridical.review.events import SourceMark, UnitPlace
 
@@ -75,12 +75,12 @@ class Items:
         self.verdicts: list[Verdict] = []
         names: dict[str, str] = {}
         size = 0
-        for record, line, headline in results.headed():
+        for record, line, result_summary in results.records_with_summaries():
             self.rows.append(record.row)
             self.digests.append(record.digest())
-            self.verdicts.append(headline.verdict)
-            risks.append(float("nan") if headline.risk is None else headline.risk)
-            spreads.append(_spread(headline))
+            self.verdicts.append(result_summary.verdict)
+            risks.append(float("nan") if result_summary.risk is None else result_summary.risk)
+            spreads.append(_spread(result_summary))
             for field, values in self.groups.items():
                 value = record.meta.get(field)
                 text = "" if value is None or isinstance(value, (dict, list)) else str(value)
@@ -185,8 +185,8 @@ def _holds(record: Record, wanted: str) -> bool:
     return any(wanted in text.casefold() for text in texts)
 
 
-def _spread(headline: Headline) -> float:
-    risks = [s.risk for s in headline.scores.values() if s.risk is not None]
+def _spread(result_summary: ResultSummary) -> float:
+    risks = [s.risk for s in result_summary.scores.values() if s.risk is not None]
     if len(risks) < 2:
         return 0.0
     mean = sum(risks) / len(risks)

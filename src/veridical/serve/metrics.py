@@ -11,7 +11,7 @@ import numpy as np
 from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 
-from veridical.core.scores import Headline
+from veridical.core.scores import ResultSummary
 from veridical.decide.drift import ks_distance
 from veridical.serve.problems import ROUTE, App, Message, Receive, Scope, Send
 
@@ -107,17 +107,17 @@ class Metrics(RequestMetrics):
 
     def result(self, line: bytes) -> None:
         """Count a result line."""
-        headline = Headline.model_validate_json(line)
-        self._verdicts.labels(headline.verdict).inc()
-        if headline.decision is not None:
-            self._decisions.labels(headline.decision).inc()
-        if headline.risk is not None:
-            self._risk.labels("record").observe(headline.risk)
+        result_summary = ResultSummary.model_validate_json(line)
+        self._verdicts.labels(result_summary.verdict).inc()
+        if result_summary.decision is not None:
+            self._decisions.labels(result_summary.decision).inc()
+        if result_summary.risk is not None:
+            self._risk.labels("record").observe(result_summary.risk)
             if len(self._first) < WINDOW:
-                self._first.append(headline.risk)
+                self._first.append(result_summary.risk)
             else:
-                self._latest.append(headline.risk)
-        for key, score in headline.scores.items():
+                self._latest.append(result_summary.risk)
+        for key, score in result_summary.scores.items():
             name = key.partition("(")[0]  # parameters are the client's, and without number
             self._scores.labels(name, score.status).inc()
             if score.risk is not None:

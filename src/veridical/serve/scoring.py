@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from pydantic_core import to_json
 
-from veridical.core.scores import Headline, Result
+from veridical.core.scores import ResultSummary, Result
 from veridical.engine.fair import CALLER, Caller
 from veridical.files.decisions import with_decision
 from veridical.files.rundir import stored_line
@@ -57,7 +57,7 @@ def decided(line: bytes, policy: Policy | None, record: Record | None = None) ->
     """
     if policy is None:
         return line
-    model = Result if policy.reads_units else Headline
+    model = Result if policy.reads_units else ResultSummary
     result = model.model_validate_json(line)
     stratum = None if record is None else policy.stratum(record)
     verdict = policy.decide(result, stratum)

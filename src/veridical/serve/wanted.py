@@ -17,7 +17,7 @@ from pydantic.fields import FieldInfo
 from veridical.core.records import Record
 from veridical.core.registry import REGISTRY, BoundScorer
 from veridical.core.scorer_calls import read_calls
-from veridical.core.scores import Headline
+from veridical.core.scores import ResultSummary
 from veridical.decide.policy import Policy
 from veridical.decide.policy_file import policy_of
 from veridical.engine.run import Task
@@ -180,7 +180,7 @@ def unused_in(rows: Sequence[Mapping[str, Any]], lines: Sequence[bytes]) -> list
         lines: the result lines of the rows.
     """
     found = unused_columns(rows[:LOOKED_AT], Columns(fixed=True))
-    if any(Headline.model_validate_json(line).risk is not None for line in lines):
+    if any(ResultSummary.model_validate_json(line).risk is not None for line in lines):
         found = [column for column in found if column.meaning is not None]
     return [
         f"column {shown(c.column)} is not used"

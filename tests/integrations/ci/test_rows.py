@@ -8,7 +8,7 @@ import pytest
 from result_lines import line
 
 from veridical.core.records import Record
-from veridical.core.scores import Headline, Result
+from veridical.core.scores import ResultSummary, Result
 from veridical.decide.gates import Gates, Tally
 from veridical.errors import RowError
 from veridical.integrations.ci.rows import CiRow, case, findings
@@ -29,7 +29,7 @@ def bad_row() -> CiRow:
 def outcome(found: CiRow, row_errors: int = 0, policy: bool = False, **gates: Any) -> str:
     tally = Tally(Gates.parse(**gates, policy=policy))
     if found.result is not None:
-        tally.add(Headline.model_validate(found.result.model_dump()))
+        tally.add(ResultSummary.model_validate(found.result.model_dump()))
     tally.row_errors = row_errors
     return case(found, tally).outcome
 

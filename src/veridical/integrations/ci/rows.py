@@ -16,7 +16,7 @@ from veridical.io.source import RowPlace
 if TYPE_CHECKING:
     from veridical.core.explain import ShownPiece
     from veridical.core.records import Record
-    from veridical.core.scores import Headline, Result
+    from veridical.core.scores import ResultSummary, Result
     from veridical.decide.gates import Tally
     from veridical.errors import RowError
     from veridical.report.results import Results
@@ -101,7 +101,7 @@ def case(row: CiRow, tally: Tally) -> Case:
 
 def _outcome(result: Result, tally: Tally) -> tuple[str, Outcome]:
     gates = tally.gates
-    line = cast("Headline", result)  # it has all that a headline has
+    line = cast("ResultSummary", result)  # it has all that a headline has
     causes = list(gates.causes(line))
     if causes:
         return ", ".join(causes), "error" if causes == ["unchecked"] else "failure"
@@ -141,7 +141,7 @@ def findings(row: CiRow, tally: Tally) -> Iterator[SarifFinding]:
         for piece in wrong or [None]:
             found = True
             yield _finding(row, piece, result.verdict)
-    causes = list(tally.gates.causes(cast("Headline", result)))
+    causes = list(tally.gates.causes(cast("ResultSummary", result)))
     if causes and not found:
         rule = SarifRule("gate", "The answer does not pass a gate.", "error")
         yield _finding(row, shown.worst, "gate", rule, ", ".join(causes))
