@@ -11,7 +11,7 @@ import pytest
 import veridical
 from veridical.core.records import Record
 from veridical.core.registry import REGISTRY
-from veridical.core.scores import ResultSummary, Result, Score, Scored, Unit
+from veridical.core.scores import ResultSummary, Result, Score, ScoreJson, Unit
 from veridical.engine.verdict import judge_record
 from veridical.text.scripts import UNREAD
 from veridical.text.spans import Span
@@ -25,7 +25,7 @@ def of(record: Record, **scores: Score) -> tuple[Any, ...]:
     record_verdict = judge_record(
         record,
         bound,
-        {b.key: Scored.of(s) for b, s in zip(bound, scores.values(), strict=True)},
+        {b.key: ScoreJson.of(s) for b, s in zip(bound, scores.values(), strict=True)},
     )
     return record_verdict.by, *record_verdict.verdict
 

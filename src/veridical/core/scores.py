@@ -180,14 +180,14 @@ class Score(BaseModel):
 _DUMP = Score.__pydantic_serializer__.to_json
 
 
-class Scored(NamedTuple):
+class ScoreJson(NamedTuple):
     """A finished score on its way to a result line: its risk, and its JSON text."""
 
     risk: float | None
     text: bytes
 
     @classmethod
-    def of(cls, score: Score) -> Scored:
+    def of(cls, score: Score) -> ScoreJson:
         return cls(score.risk, _DUMP(score))
 
     @property
@@ -439,7 +439,7 @@ class Result(BaseModel):
         risk: float | None,
         by: str | None,
         verdict: tuple[Verdict, Unchecked | None],
-        scores: Mapping[str, Scored],
+        scores: Mapping[str, ScoreJson],
         fields: Sequence[Mapping[str, Any]] | None = None,
         *,
         invisible: int | None = None,

@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from veridical.core.evidence import failure
 from veridical.core.records import Record
 from veridical.core.registry import BoundScorer
-from veridical.core.scores import Score, Scored
+from veridical.core.scores import Score, ScoreJson
 from veridical.engine.batching import Gate
 from veridical.engine.worker import RECORDS, frame, score_all, unpack
 
@@ -33,7 +33,7 @@ class Lexical:
         self.scorers = list(scorers)
         self._gate = gate
         self._processes = processes
-        self._queue: list[tuple[Record, asyncio.Future[list[Scored]]]] = []
+        self._queue: list[tuple[Record, asyncio.Future[list[ScoreJson]]]] = []
         self._chars = 0
         self._oldest = 0.0
         self._seen = 0
@@ -44,9 +44,9 @@ class Lexical:
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="veridical-free")
         gate.add(self._flush)
 
-    def ask(self, record: Record) -> asyncio.Future[list[Scored]]:
+    def ask(self, record: Record) -> asyncio.Future[list[ScoreJson]]:
         """Scores of ``record``, in the order of ``scorers``."""
-        future: asyncio.Future[list[Scored]] = asyncio.get_running_loop().create_future()
+        future: asyncio.Future[list[ScoreJson]] = asyncio.get_running_loop().create_future()
         if not self._queue:
             self._oldest = time.monotonic()
         self._queue.append((record.without_images(), future))
@@ -67,21 +67,21 @@ class Lexical:
         task.add_done_callback(self._tasks.discard)
         return False
 
-    async def _score(self, chunk: list[tuple[Record, asyncio.Future[list[Scored]]]]) -> None:
+    async def _score(self, chunk: list[tuple[Record, asyncio.Future[list[ScoreJson]]]]) -> None:
         records = [record for record, _ in chunk]
         try:
             scores = await self._dispatch(records)
         except asyncio.CancelledError:
             raise
         except Exception as e:
-            failed = Scored.of(Score.failed(failure(e)))
+            failed = ScoreJson.of(Score.failed(failure(e)))
             scores = [[failed] * len(self.scorers) for _ in records]
         for (_, future), result in zip(chunk, scores, strict=True):
             if not future.done():
                 future.set_result(result)
         self._gate.touch()
 
-    async def _dispatch(self, records: list[Record]) -> list[list[Scored]]:
+    async def _dispatch(self, records: list[Record]) -> list[list[ScoreJson]]:
         if self._processes and self._seen > _START_POOL and self._starting is None:
             self._starting = asyncio.create_task(self._start())
         if self._starting is not None:
@@ -100,13 +100,13 @@ class Lexical:
         self._idle.put_nowait(worker)
         return scores
 
-    async def _in_this_process(self, records: list[Record]) -> list[list[Scored]]:
+    async def _in_this_process(self, records: list[Record]) -> list[list[ScoreJson]]:
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._thread, score_all, records, self.scorers)
 
     async def _there(
         self, worker: asyncio.subprocess.Process, records: list[Record]
-    ) -> list[list[Scored]]:
+    ) -> list[list[ScoreJson]]:
         assert worker.stdin is not None and worker.stdout is not None
         message = RECORDS.dump_json(records, by_alias=True, exclude_defaults=True)
         worker.stdin.write(frame(message))

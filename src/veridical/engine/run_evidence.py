@@ -13,7 +13,7 @@ import numpy as np
 from veridical.core.evidence import Evidence, guarded
 from veridical.core.kinds import KINDS, kind_of
 from veridical.core.records import Record
-from veridical.core.scores import Score, Scored
+from veridical.core.scores import Score, ScoreJson
 from veridical.errors import ModelError, NotApplicable, UsageError
 from veridical.notices import tell_once
 from veridical.text.languages import language_of
@@ -73,20 +73,20 @@ class RunEvidence(Evidence):
     def __init__(self, record: Record, run: RunView) -> None:
         super().__init__(record)
         self._run = run
-        self._tasks: dict[str, asyncio.Task[Scored]] = {}
+        self._tasks: dict[str, asyncio.Task[ScoreJson]] = {}
         self._waits: dict[str, set[str]] = {}
         self._keep: list[Any] = []
-        self._bundle: asyncio.Future[list[Scored]] | None = None
+        self._bundle: asyncio.Future[list[ScoreJson]] | None = None
         self._asked: dict[str | None, list[str]] = {}  # models by the scorer that asked for them
         self._heard: list[tuple[str | None, str | None, ChatRequest, Reply]] = []
 
-    def bundle(self) -> asyncio.Future[list[Scored]]:
+    def bundle(self) -> asyncio.Future[list[ScoreJson]]:
         """Scores by the run's bundled free scorers, in their order."""
         if self._bundle is None:
             self._bundle = self._run.lexical.ask(self.record)
         return self._bundle
 
-    def start(self, bound: BoundScorer) -> asyncio.Task[Scored]:
+    def start(self, bound: BoundScorer) -> asyncio.Task[ScoreJson]:
         """The one task that computes ``bound`` for this record."""
         task = self._tasks.get(bound.key)
         if task is None:
@@ -98,15 +98,15 @@ class RunEvidence(Evidence):
         for task in self._tasks.values():
             task.cancel()
 
-    def failed(self, bound: BoundScorer, reason: str) -> Scored:
+    def failed(self, bound: BoundScorer, reason: str) -> ScoreJson:
         """The score of ``bound`` that is not waited for."""
         score = Score.failed(reason)
         signature = bound.signature(self._models(bound))
-        return Scored.of(score.model_copy(update={"signature": signature}))
+        return ScoreJson.of(score.model_copy(update={"signature": signature}))
 
-    async def _compute(self, bound: BoundScorer) -> Scored:
+    async def _compute(self, bound: BoundScorer) -> ScoreJson:
         _ASKER.set(bound.key)
-        return Scored.of(
+        return ScoreJson.of(
             await guarded(bound, self.record, self, lambda: self._models(bound)),
         )
 

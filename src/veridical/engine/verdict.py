@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from pydantic_core import from_json, to_json
 
-from veridical.core.scores import Score, Scored, Unit
+from veridical.core.scores import Score, ScoreJson, Unit
 from veridical.core.stated import states_nothing
 from veridical.core.verdict_cuts import FLAGGED, verdict_of_label
 from veridical.engine.cut_units import Judged, Voter, cut, voted
@@ -34,14 +34,14 @@ class RecordVerdict(NamedTuple):
     risk: float | None
     by: str | None
     verdict: tuple[Verdict, Unchecked | None]
-    scores: dict[str, Scored]
+    scores: dict[str, ScoreJson]
     fields: list[dict[str, Any]] | None = None
 
 
 class _Parsed(dict[str, Any]):
     """Scores as Python objects, made of their JSON texts when they are looked at."""
 
-    def __init__(self, scores: Mapping[str, Scored]) -> None:
+    def __init__(self, scores: Mapping[str, ScoreJson]) -> None:
         self._scores = scores
 
     def __missing__(self, key: str) -> Any:
@@ -52,7 +52,7 @@ class _Parsed(dict[str, Any]):
 def judge_record(
     record: Record,
     scorers: Sequence[BoundScorer],
-    scores: Mapping[str, Scored],
+    scores: Mapping[str, ScoreJson],
     strictness: Strictness = "balanced",
 ) -> RecordVerdict:
     """Return the record's risk, what made it, and its verdict.
@@ -72,7 +72,7 @@ def judge_record(
     parts = _Parsed(scores)
     lines = dict(scores)
     if by == NAME:
-        lines[NAME] = Scored.of(_mean(record, scorers, parts, risk))
+        lines[NAME] = ScoreJson.of(_mean(record, scorers, parts, risk))
     verdict = _verdict(record, scorers, parts, risk, by, strictness, lines)
     if verdict == _WORDS_ONLY and _unread_by_models(scorers, parts):
         unread: tuple[Verdict, Unchecked | None] = ("unchecked", "language")
@@ -81,7 +81,7 @@ def judge_record(
 
 
 def _fields(
-    record: Record, lines: Mapping[str, Scored], by: str | None, verdict: Verdict
+    record: Record, lines: Mapping[str, ScoreJson], by: str | None, verdict: Verdict
 ) -> list[dict[str, Any]] | None:
     """Return the verdicts on the fields of a structured response."""
     if fields_of(record, None, (), verdict) is None:
@@ -101,7 +101,7 @@ def _verdict(
     risk: float | None,
     by: str | None,
     strictness: Strictness,
-    lines: dict[str, Scored],
+    lines: dict[str, ScoreJson],
 ) -> tuple[Verdict, Unchecked | None]:
     """Return the verdict; label the units that it rests on in ``lines``."""
     if states_nothing(record):
@@ -137,11 +137,11 @@ def _verdict(
 
 def _labelled(
     record: Record,
-    scored: Scored,
+    scored: ScoreJson,
     score: dict[str, Any],
     labels: Sequence[str | None],
     judged: Judged,
-) -> Scored:
+) -> ScoreJson:
     """Return the score with these labels of its units, and with the kind of each flagged one."""
     units = []
     for unit, label in zip(score["units"], labels, strict=True):
@@ -152,7 +152,7 @@ def _labelled(
         units.append(kept)
     if units == score["units"]:
         return scored
-    return Scored(scored.risk, to_json({**score, "units": units}))
+    return ScoreJson(scored.risk, to_json({**score, "units": units}))
 
 
 def _kind(

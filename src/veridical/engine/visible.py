@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic_core import from_json, to_json
 
-from veridical.core.scores import Scored
+from veridical.core.scores import ScoreJson
 from veridical.text.invisible import VisibleText, visible
 
 if TYPE_CHECKING:
@@ -107,12 +107,12 @@ class VisibleRecord:
             fields = [self._field(found) for found in fields]
         return judged._replace(scores=scores, fields=fields)
 
-    def _score(self, scored: Scored) -> Scored:
+    def _score(self, scored: ScoreJson) -> ScoreJson:
         score = from_json(scored.text)
         if not score["units"]:
             return scored
         units = [self._unit(unit) for unit in score["units"]]
-        return Scored(scored.risk, to_json({**score, "units": units}))
+        return ScoreJson(scored.risk, to_json({**score, "units": units}))
 
     def _unit(self, unit: Mapping[str, Any]) -> dict[str, Any]:
         place = _slice(self._response, self.given.response, unit["start"], unit["end"])

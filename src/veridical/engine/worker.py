@@ -23,32 +23,32 @@ from pydantic_core import from_json, to_json
 from veridical.core.evidence import score_locally
 from veridical.core.records import Record
 from veridical.core.registry import REGISTRY, BoundScorer
-from veridical.core.scores import Scored
+from veridical.core.scores import ScoreJson
 
 _LOOK = 1.0  # seconds between looks at whether the parent is still there
 
 RECORDS = TypeAdapter(list[Record])
 
 
-def score_all(records: Sequence[Record], scorers: Sequence[BoundScorer]) -> list[list[Scored]]:
+def score_all(records: Sequence[Record], scorers: Sequence[BoundScorer]) -> list[list[ScoreJson]]:
     """Scores of every record, in the order of ``scorers``."""
-    return [[Scored.of(s) for s in score_locally(record, scorers)] for record in records]
+    return [[ScoreJson.of(s) for s in score_locally(record, scorers)] for record in records]
 
 
-def pack(scores: list[list[Scored]]) -> bytes:
+def pack(scores: list[list[ScoreJson]]) -> bytes:
     """Risks and sizes as JSON, then the scores' own texts end to end."""
     head = to_json([[(s.risk, len(s.text)) for s in record] for record in scores])
     return frame(head) + b"".join(s.text for record in scores for s in record)
 
 
-def unpack(message: bytes) -> list[list[Scored]]:
+def unpack(message: bytes) -> list[list[ScoreJson]]:
     """What :func:`pack` packed."""
     at = 4 + int.from_bytes(message[:4], "little")
     scores = []
     for record in from_json(message[4:at]):
         scores_of_record = []
         for risk, size in record:
-            scores_of_record.append(Scored(risk, message[at : at + size]))
+            scores_of_record.append(ScoreJson(risk, message[at : at + size]))
             at += size
         scores.append(scores_of_record)
     return scores
