@@ -23,7 +23,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from veridical.engine.batching import Gate
+from veridical.engine.batching import IdleSignal
 from veridical.engine.encoders import EncoderService
 from veridical.models.catalog import EMBEDDED
 from veridical.models.onnx import BATCH_TOKENS, OnnxEncoder
@@ -84,7 +84,7 @@ def engine(encoder: OnnxEncoder, texts: Texts) -> NDArray[np.float32]:
     """The same through the evidence layer, without a store."""
 
     async def embed() -> NDArray[np.float32]:
-        service = EncoderService(encoder, Gate(0.002), None, tokens=False)
+        service = EncoderService(encoder, IdleSignal(0.002), None, tokens=False)
         try:
             asked = [
                 service.embed(texts[i : i + REQUEST], []) for i in range(0, len(texts), REQUEST)

@@ -85,14 +85,14 @@ def _batches(folder: Path, pairs: Sequence[tuple[str, str]]) -> tuple[float, Wor
     """Seconds for all pairs through the queue of the engine, and what was done in them."""
     import asyncio
 
-    from veridical.engine.batching import Gate
+    from veridical.engine.batching import IdleSignal
     from veridical.engine.nli import NliService
     from veridical.models import load_nli
 
     model = load_nli(f"torch:{folder}?labels={','.join(_LABELS)}", device="cuda")
 
     async def judge(given: Sequence[Pair]) -> Work:
-        service = NliService(model, Gate(0.002), None)
+        service = NliService(model, IdleSignal(0.002), None)
         try:
             await service.judge(given, [])
             return service.work

@@ -9,7 +9,7 @@ import pytest
 from counting_queue import CountingModel, Value
 
 from veridical.core.protocols import Window
-from veridical.engine.batching import Coalescer, Gate, pack
+from veridical.engine.batching import Coalescer, IdleSignal, pack
 from veridical.errors import ModelError
 from veridical.files.store import Store
 
@@ -20,7 +20,7 @@ def texts(n: int) -> list[str]:
 
 
 async def asked(model: CountingModel, asks: list[list[str]], store: Store | None = None) -> Any:
-    queue: Coalescer[str, Value] = Coalescer(model, Gate(0.05), store)
+    queue: Coalescer[str, Value] = Coalescer(model, IdleSignal(0.05), store)
     found = await asyncio.gather(*(queue.ask(a) for a in asks), return_exceptions=True)
     work = queue.work
     queue.close()
@@ -79,7 +79,7 @@ async def test_the_store_answers_what_it_holds(tmp_path: Path) -> None:
 
 
 async def test_a_cancelled_asker_does_not_take_the_others_with_it() -> None:
-    queue: Coalescer[str, Value] = Coalescer(CountingModel(), Gate(0.05), None)
+    queue: Coalescer[str, Value] = Coalescer(CountingModel(), IdleSignal(0.05), None)
     one = asyncio.ensure_future(queue.ask(["shared", "a"]))
     two = asyncio.ensure_future(queue.ask(["shared", "b"]))
     await asyncio.sleep(0)
@@ -93,16 +93,16 @@ async def test_a_cancelled_asker_does_not_take_the_others_with_it() -> None:
 
 async def test_requests_wait_for_company_while_records_are_read_but_not_for_ever() -> None:
     model = CountingModel()
-    gate = Gate(0.05)
-    gate.filling = lambda: True
-    queue: Coalescer[str, Value] = Coalescer(model, gate, None)
+    idle_signal = IdleSignal(0.05)
+    idle_signal.filling = lambda: True
+    queue: Coalescer[str, Value] = Coalescer(model, idle_signal, None)
     values = await asyncio.wait_for(queue.ask(["lonely"]), 5)
     assert int(values[0].array[0]) == 6
     queue.close()
 
 
 async def test_many_rounds_of_requests_from_one_coroutine() -> None:
-    queue: Coalescer[str, Value] = Coalescer(CountingModel(), Gate(0.05), None)
+    queue: Coalescer[str, Value] = Coalescer(CountingModel(), IdleSignal(0.05), None)
 
     async def chain(i: int) -> int:
         total = 0

@@ -13,7 +13,7 @@ import pytest
 from counting_queue import CountingModel, Value
 
 from veridical.core.protocols import Window
-from veridical.engine.batching import Coalescer, Gate
+from veridical.engine.batching import Coalescer, IdleSignal
 from veridical.engine.engine import Engine
 from veridical.engine.fair import BACKGROUND, CALLER, Caller, FairQueue, queue_for
 from veridical.errors import ModelError
@@ -32,7 +32,7 @@ class SlowModel(CountingModel):
 
 
 def queue_of(model: CountingModel, store: Store | None = None) -> FairQueue[str, Value]:
-    return FairQueue(model, Gate(0.002, fair=True), store)
+    return FairQueue(model, IdleSignal(0.002, fair=True), store)
 
 
 async def ask(queue: FairQueue[str, Value], texts: list[str], caller: Caller | None) -> float:
@@ -45,9 +45,9 @@ async def ask(queue: FairQueue[str, Value], texts: list[str], caller: Caller | N
 
 
 def test_an_engine_that_is_fair_has_such_queues() -> None:
-    assert type(queue_for(CountingModel(), Gate(0.1), None)) is Coalescer
+    assert type(queue_for(CountingModel(), IdleSignal(0.1), None)) is Coalescer
     with Engine(fair=True, store=None, processes=0) as engine:
-        assert engine.gate.fair
+        assert engine.idle_signal.fair
         assert type(engine.embedding()._queue) is FairQueue
 
 
@@ -112,7 +112,7 @@ async def test_a_few_windows_are_shared_among_the_threads(
 ) -> None:
     model = CountingModel()
     model.workers, model.budget = 2, 1000
-    queue = kind(model, Gate(0.002, fair=True), None)
+    queue = kind(model, IdleSignal(0.002, fair=True), None)
     await queue.ask([f"one two three {i}" for i in range(texts)])
     assert sorted(len(b) for b in model.batches) == batches
     queue.close()
@@ -121,7 +121,7 @@ async def test_a_few_windows_are_shared_among_the_threads(
 @pytest.mark.parametrize("kind", [Coalescer, FairQueue])
 async def test_what_nobody_waits_for_is_not_computed(kind: Any) -> None:
     model = SlowModel()
-    queue = kind(model, Gate(0.002, fair=True), None)
+    queue = kind(model, IdleSignal(0.002, fair=True), None)
     first = asyncio.create_task(queue.ask([f"x {i}" for i in range(40)]))
     await asyncio.sleep(0.03)
     gone = asyncio.create_task(queue.ask([f"gone {i}" for i in range(40)] + ["kept"]))

@@ -12,7 +12,7 @@ from veridical import Evidence, Record, Score
 from veridical.core.evidence import score_locally
 from veridical.core.registry import REGISTRY, scorer
 from veridical.engine import lexical as module
-from veridical.engine.batching import Gate
+from veridical.engine.batching import IdleSignal
 from veridical.engine.lexical import Lexical
 
 WORDS = ["river", "town", "mayor", "bridge", "market", "school", "temple", "museum", "island"]
@@ -55,7 +55,7 @@ async def started(lexical: Lexical) -> list[Any]:
 
 @pytest.mark.parametrize("processes", [0, 2])
 async def test_scores_are_those_of_this_process(processes: int) -> None:
-    lexical = Lexical(REGISTRY.parse(SCORERS), Gate(0.05), processes)
+    lexical = Lexical(REGISTRY.parse(SCORERS), IdleSignal(0.05), processes)
     try:
         assert await score(lexical, RECORDS) == expected()
         if processes:
@@ -69,7 +69,7 @@ async def test_scores_are_those_of_this_process(processes: int) -> None:
 
 @pytest.mark.parametrize("victims", [1, 2])
 async def test_killed_workers_lose_nothing(victims: int) -> None:
-    lexical = Lexical(REGISTRY.parse(SCORERS), Gate(0.05), 2)
+    lexical = Lexical(REGISTRY.parse(SCORERS), IdleSignal(0.05), 2)
     try:
         workers = await started(lexical)
         scoring = asyncio.ensure_future(score(lexical, RECORDS * 4))
@@ -87,7 +87,7 @@ async def test_killed_workers_lose_nothing(victims: int) -> None:
 
 async def test_killed_before_their_first_chunk(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_START_POOL", 0)
-    lexical = Lexical(REGISTRY.parse(SCORERS), Gate(0.05), 2)
+    lexical = Lexical(REGISTRY.parse(SCORERS), IdleSignal(0.05), 2)
     try:
         for worker in await started(lexical):
             worker.kill()
@@ -97,7 +97,7 @@ async def test_killed_before_their_first_chunk(monkeypatch: pytest.MonkeyPatch) 
 
 
 async def test_closing_ends_the_workers_and_the_waiting() -> None:
-    lexical = Lexical(REGISTRY.parse(SCORERS), Gate(0.05), 2)
+    lexical = Lexical(REGISTRY.parse(SCORERS), IdleSignal(0.05), 2)
     workers = await started(lexical)
     waiting = asyncio.ensure_future(score(lexical, RECORDS * 4))
     await asyncio.sleep(0.02)
@@ -109,7 +109,7 @@ async def test_closing_ends_the_workers_and_the_waiting() -> None:
 
 
 async def test_few_records_start_no_process() -> None:
-    lexical = Lexical(REGISTRY.parse(SCORERS), Gate(0.05), 2)
+    lexical = Lexical(REGISTRY.parse(SCORERS), IdleSignal(0.05), 2)
     try:
         assert await score(lexical, RECORDS[:200]) == expected()[:200]
         assert not lexical._started and lexical._starting is None
@@ -119,7 +119,7 @@ async def test_few_records_start_no_process() -> None:
 
 async def test_no_python_for_workers_is_no_failure(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module.sys, "executable", "/no/such/python")
-    lexical = Lexical(REGISTRY.parse(SCORERS), Gate(0.05), 2)
+    lexical = Lexical(REGISTRY.parse(SCORERS), IdleSignal(0.05), 2)
     try:
         assert await asyncio.wait_for(score(lexical, RECORDS), 60) == expected()
         assert await asyncio.wait_for(score(lexical, RECORDS), 60) == expected()

@@ -11,7 +11,7 @@ import pytest
 from fake_models import FakeNli
 
 from veridical.core.verdicts import Verdicts
-from veridical.engine.batching import Gate
+from veridical.engine.batching import IdleSignal
 from veridical.engine.nli import NliService
 from veridical.errors import ModelError
 from veridical.files.store import Store
@@ -25,7 +25,7 @@ def judge(model: Any, *requests: list[tuple[str, str]], store: Store | None = No
     """The verdicts on requests made side by side, and the work they were."""
 
     async def main() -> Any:
-        service = NliService(model, Gate(0.01), store)
+        service = NliService(model, IdleSignal(0.01), store)
         keep: list[list[Any]] = [[] for _ in requests]
         asked = zip(requests, keep, strict=True)
         found = await asyncio.gather(*(service.judge(r, k) for r, k in asked))
@@ -113,7 +113,7 @@ def test_one_pairs_failure_fails_only_its_askers() -> None:
     model = FakeNli(fail_on=lambda pair: pair.hypothesis == "bad")
 
     async def main() -> list[Any]:
-        service = NliService(model, Gate(0.01), None)
+        service = NliService(model, IdleSignal(0.01), None)
         asked = [service.judge([("a", h)], []) for h in ("good", "bad", "fine")]
         found = await asyncio.gather(*asked, return_exceptions=True)
         service.close()

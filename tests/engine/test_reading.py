@@ -13,7 +13,7 @@ import pytest
 
 from veridical.core.protocols import Window
 from veridical.core.tokens import GivenText, TokenProbabilities
-from veridical.engine.batching import Gate
+from veridical.engine.batching import IdleSignal
 from veridical.engine.reading import LanguageService, fault
 from veridical.errors import ModelError
 from veridical.files.store import Store
@@ -71,7 +71,7 @@ def same(a: TokenProbabilities, b: TokenProbabilities) -> bool:
 
 def asked(model: Any, texts: list[GivenText], store: Store | None = None) -> Any:
     async def run() -> Any:
-        service = LanguageService(model, Gate(0.05), store)
+        service = LanguageService(model, IdleSignal(0.05), store)
         try:
             return await asyncio.gather(*(service.ask([t], []) for t in texts)), service.work
         finally:
@@ -111,7 +111,7 @@ def test_a_warm_store_gives_the_same_numbers(tmp_path: Path, whole: bool) -> Non
 
 def test_a_bad_answer_fails_its_askers_only() -> None:
     async def run() -> Any:
-        service = LanguageService(Letters(), Gate(0.05), None)
+        service = LanguageService(Letters(), IdleSignal(0.05), None)
         try:
             bad, good = service.ask([GivenText("", "bad")], []), service.ask(
                 [GivenText("", "good")], []
@@ -145,7 +145,7 @@ def test_answers_that_are_no_answers(value: TokenProbabilities, words: str) -> N
 
 def test_chat_prompts_come_from_the_model() -> None:
     async def run() -> str:
-        service = LanguageService(Letters(), Gate(0.05), None)
+        service = LanguageService(Letters(), IdleSignal(0.05), None)
         try:
             return await service.chat_prompt([{"role": "user", "content": "Hi"}])
         finally:

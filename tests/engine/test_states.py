@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from veridical.core.protocols import Window
-from veridical.engine.batching import Gate
+from veridical.engine.batching import IdleSignal
 from veridical.engine.reading import LanguageService
 from veridical.engine.states import Room
 from veridical.errors import ModelError
@@ -45,7 +45,7 @@ class Codes:
 
 
 def service(model: Any, store: Store | None = None) -> LanguageService:
-    return LanguageService(model, Gate(0.01), store)
+    return LanguageService(model, IdleSignal(0.01), store)
 
 
 async def test_layers_and_order() -> None:

@@ -180,7 +180,9 @@ class Policy:
         worst = max((d for d, _ in findings), key=DECISIONS.index)
         return Ruling(worst, tuple(cause for d, cause in findings if d == worst))
 
-    def _by_threshold(self, result: Result | ResultSummary, stratum: str | None) -> tuple[Decision, str]:
+    def _by_threshold(
+        self, result: Result | ResultSummary, stratum: str | None
+    ) -> tuple[Decision, str]:
         risk = result.risk if self.on is None else result.scores[self.on].risk
         name = self.on or "risk"
         if risk is None:

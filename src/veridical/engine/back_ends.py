@@ -23,7 +23,7 @@ class BackEnd:
     Attributes:
         loader: ``(spec, *, threads, device)`` -> back end; None where another distribution brings
             it, as an entry point of the kind's name.
-        service: ``(back end, gate, store)`` -> the queue of its requests.
+        service: ``(back end, idle signal, store)`` -> the queue of its requests.
         nameable: ``(spec)``, raises a :class:`UsageError` where requests from elsewhere may not
             name the model; without it they may name none.
     """

@@ -80,7 +80,7 @@ class Work:
     answered: int = 0  # size of what was
 
 
-class Gate:
+class IdleSignal:
     """Tells the queues of one loop when nothing else can run.
 
     ``filling`` says whether more records are about to be admitted: then a batch waits for them,
@@ -152,14 +152,14 @@ class Coalescer(Generic[Q, V]):
     def __init__(
         self,
         model: BatchModel[Q, V],
-        gate: Gate,
+        idle_signal: IdleSignal,
         store: Store | None,
         *,
         lookup: Lookup | None = get_many,
     ) -> None:
         self.model = model
         self.work = Work()
-        self._gate = gate
+        self._idle_signal = idle_signal
         self._store = store
         self._lookup = lookup
         self._live: weakref.WeakValueDictionary[bytes, Any] = weakref.WeakValueDictionary()
@@ -172,7 +172,7 @@ class Coalescer(Generic[Q, V]):
         self._rounds: set[asyncio.Task[None]] = set()
         self._threads = ThreadPoolExecutor(model.workers, thread_name_prefix="veridical-model")
         self._helper = ThreadPoolExecutor(1, thread_name_prefix="veridical-prepare")
-        gate.add(self._flush)
+        idle_signal.add(self._flush)
 
     async def ask(self, requests: Sequence[Q]) -> list[V]:
         """Values for ``requests``, in order.
@@ -208,7 +208,7 @@ class Coalescer(Generic[Q, V]):
             self._askers[key] = self._askers.get(key, 0) + 1
             self._asked(key)
         if waits:
-            self._gate.touch()
+            self._idle_signal.touch()
             try:
                 await asyncio.wait(waits.values())  # unlike gather, never cancels a shared future
             finally:
@@ -246,7 +246,7 @@ class Coalescer(Generic[Q, V]):
         if not self._queue or len(self._rounds) > 1:
             return False  # the end of a round looks again
         enough = self._queued_size >= _SORT_WINDOW * self.model.budget
-        late = time.monotonic() - self._oldest >= self._gate.age
+        late = time.monotonic() - self._oldest >= self._idle_signal.age
         if enough or (not self._rounds and (idle or late)):
             entries, self._queue, self._queued_size = self._queue, [], 0
             task = asyncio.get_running_loop().create_task(self._round(entries))
@@ -264,7 +264,7 @@ class Coalescer(Generic[Q, V]):
             for key, _ in entries:
                 self._resolve(key, error=ModelError(f"{type(e).__name__}: {e}"))
         finally:
-            asyncio.get_running_loop().call_soon(self._gate.touch)
+            asyncio.get_running_loop().call_soon(self._idle_signal.touch)
 
     async def _not_stored(self, entries: list[tuple[bytes, Q]]) -> list[tuple[bytes, Q]]:
         """Those of ``entries`` that somebody waits for and the store does not hold; the others
@@ -401,7 +401,7 @@ class Coalescer(Generic[Q, V]):
         assert value is not None
         self._live[key] = value
         future.set_result(value)
-        self._gate.touch()
+        self._idle_signal.touch()
 
     def close(self) -> None:
         for task in self._rounds:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from veridical.core.protocols import Encoded, Encoder, TokenVectors, Window
-from veridical.engine.batching import Gate, get_many
+from veridical.engine.batching import IdleSignal, get_many
 from veridical.engine.service import Requests, Service
 from veridical.errors import ModelError
 from veridical.files.store import Store, content_key
@@ -51,7 +51,7 @@ class EncoderService(Service):
     """
 
     def __init__(
-        self, encoder: Encoder, gate: Gate, store: Store | None, tokens: bool = False
+        self, encoder: Encoder, idle_signal: IdleSignal, store: Store | None, tokens: bool = False
     ) -> None:
         if tokens and not encoder.has_tokens:
             raise ModelError(
@@ -61,7 +61,7 @@ class EncoderService(Service):
         self._tokens = tokens
         self._model = _Texts(encoder, tokens)
         lookup = None if tokens else get_many
-        super().__init__(encoder, gate, store, requests=self._model, lookup=lookup)
+        super().__init__(encoder, idle_signal, store, requests=self._model, lookup=lookup)
 
     async def embed(self, texts: Sequence[str], keep: list[Any]) -> NDArray[np.float32]:
         """(n, d) sentence vectors. ``keep`` holds on to what others may ask for again."""
@@ -134,6 +134,6 @@ class EncoderService(Service):
         return [found[text] for text in texts]
 
 
-def token_service(encoder: Encoder, gate: Gate, store: Store | None) -> EncoderService:
+def token_service(encoder: Encoder, idle_signal: IdleSignal, store: Store | None) -> EncoderService:
     """The queue of an encoder that is asked for token matrices too."""
-    return EncoderService(encoder, gate, store, tokens=True)
+    return EncoderService(encoder, idle_signal, store, tokens=True)

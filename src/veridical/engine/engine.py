@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from veridical.core.kinds import KINDS, Kind, kind_of
 from veridical.core.options import made_of
-from veridical.engine.batching import Gate, Work
+from veridical.engine.batching import IdleSignal, Work
 from veridical.engine.judges import warn_of_idle_budget, warn_of_small_judges
 from veridical.engine.options import DEFAULT_STORE, EngineOptions
 from veridical.engine.progress import Meter, Progress
@@ -132,12 +132,12 @@ class Engine:
         self._thread.start()
         self._closed = False
         self._process = os.getpid()
-        self.gate = self.submit(self._make_gate()).result()
+        self.idle_signal = self.submit(self._make_idle_signal()).result()
 
-    async def _make_gate(self) -> Gate:
-        gate = Gate(self._age, fair=self._fair)
-        gate.filling = lambda: any(run.filling for run in self._runs)
-        return gate
+    async def _make_idle_signal(self) -> IdleSignal:
+        idle_signal = IdleSignal(self._age, fair=self._fair)
+        idle_signal.filling = lambda: any(run.filling for run in self._runs)
+        return idle_signal
 
     @property
     def llms(self) -> Llms:
@@ -290,7 +290,7 @@ class Engine:
                 if wrap is None:
                     self._queue(kind, backend)
                 else:
-                    shared[key] = _service(kind, wrap(kind, backend), self.gate, store)
+                    shared[key] = _service(kind, wrap(kind, backend), self.idle_signal, store)
             services[role] = shared[key]
         return services
 
@@ -298,7 +298,7 @@ class Engine:
         """The queue of a model, which all runs share."""
         key = (kind.name, backend.revision)
         if key not in self._services:
-            self._services[key] = _service(kind, backend, self.gate, self.store)
+            self._services[key] = _service(kind, backend, self.idle_signal, self.store)
         return self._services[key]
 
     def embedding(self, *, stored: bool = True) -> EncoderService:
@@ -308,7 +308,9 @@ class Engine:
         kind = KINDS["embedder"]
         backend = self._load(kind, self._specs["embedder"])
         service: EncoderService = (
-            self._queue(kind, backend) if stored else _service(kind, backend, self.gate, None)
+            self._queue(kind, backend)
+            if stored
+            else _service(kind, backend, self.idle_signal, None)
         )
         return service
 
@@ -451,7 +453,7 @@ class Engine:
             self.store.close()
 
     async def _cancel(self) -> None:
-        self.gate.close()
+        self.idle_signal.close()
         current = asyncio.current_task()
         tasks = [t for t in asyncio.all_tasks() if t is not current]
         for task in tasks:
@@ -471,10 +473,10 @@ def _llm_nli(spec: str) -> LlmNli | None:
     return llm_nli(spec)
 
 
-def _service(kind: Kind, backend: Any, gate: Gate, store: Store | None) -> Any:
+def _service(kind: Kind, backend: Any, idle_signal: IdleSignal, store: Store | None) -> Any:
     from veridical.engine.back_ends import BackEnd
 
-    return BackEnd.of(kind).service(backend, gate, store)
+    return BackEnd.of(kind).service(backend, idle_signal, store)
 
 
 def _store(path: Path | None) -> Store | None:

@@ -25,7 +25,7 @@ from veridical.core.protocols import Window
 from veridical.engine.batching import (
     BatchModel,
     Coalescer,
-    Gate,
+    IdleSignal,
     Lookup,
     as_model_error,
     get_many,
@@ -84,12 +84,12 @@ class FairQueue(Coalescer[Q, V]):
     def __init__(
         self,
         model: BatchModel[Q, V],
-        gate: Gate,
+        idle_signal: IdleSignal,
         store: Store | None,
         *,
         lookup: Lookup | None = get_many,
     ) -> None:
-        super().__init__(model, gate, store, lookup=lookup)
+        super().__init__(model, idle_signal, store, lookup=lookup)
         cores = max(1, (os.cpu_count() or 1) // model.workers)  # of one forward
         self._cap = min(model.budget, _TOKENS_A_CORE * cores)
         self._turns: list[_Turn] = []  # a heap
@@ -225,8 +225,8 @@ def _length(turn: _Turn) -> int:
 
 
 def queue_for(
-    model: Any, gate: Gate, store: Store | None, *, lookup: Lookup | None = get_many
+    model: Any, idle_signal: IdleSignal, store: Store | None, *, lookup: Lookup | None = get_many
 ) -> Coalescer[Any, Any]:
-    """The queue of a model in an engine with this gate."""
-    kind = FairQueue if gate.fair else Coalescer
-    return kind(model, gate, store, lookup=lookup)
+    """The queue of a model in an engine with this idle signal."""
+    kind = FairQueue if idle_signal.fair else Coalescer
+    return kind(model, idle_signal, store, lookup=lookup)

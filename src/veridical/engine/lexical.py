@@ -13,7 +13,7 @@ from veridical.core.evidence import failure
 from veridical.core.records import Record
 from veridical.core.registry import BoundScorer
 from veridical.core.scores import Score, ScoreJson
-from veridical.engine.batching import Gate
+from veridical.engine.batching import IdleSignal
 from veridical.engine.worker import RECORDS, frame, score_all, unpack
 
 _CHUNK = 32  # records a message; bytes are capped too
@@ -29,9 +29,11 @@ class Lexical:
         processes: worker processes; 0 keeps everything here.
     """
 
-    def __init__(self, scorers: Sequence[BoundScorer], gate: Gate, processes: int) -> None:
+    def __init__(
+        self, scorers: Sequence[BoundScorer], idle_signal: IdleSignal, processes: int
+    ) -> None:
         self.scorers = list(scorers)
-        self._gate = gate
+        self._idle_signal = idle_signal
         self._processes = processes
         self._queue: list[tuple[Record, asyncio.Future[list[ScoreJson]]]] = []
         self._chars = 0
@@ -42,7 +44,7 @@ class Lexical:
         self._starting: asyncio.Task[None] | None = None
         self._tasks: set[asyncio.Task[None]] = set()
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="veridical-free")
-        gate.add(self._flush)
+        idle_signal.add(self._flush)
 
     def ask(self, record: Record) -> asyncio.Future[list[ScoreJson]]:
         """Scores of ``record``, in the order of ``scorers``."""
@@ -54,11 +56,11 @@ class Lexical:
         self._seen += 1
         if len(self._queue) >= _CHUNK or self._chars >= _CHUNK_CHARS:
             self._flush(True)
-        self._gate.touch()
+        self._idle_signal.touch()
         return future
 
     def _flush(self, idle: bool) -> bool:
-        late = time.monotonic() - self._oldest >= self._gate.age
+        late = time.monotonic() - self._oldest >= self._idle_signal.age
         if not self._queue or not (idle or late or len(self._queue) >= _CHUNK):
             return bool(self._queue)
         chunk, self._queue, self._chars = self._queue, [], 0
@@ -79,7 +81,7 @@ class Lexical:
         for (_, future), result in zip(chunk, scores, strict=True):
             if not future.done():
                 future.set_result(result)
-        self._gate.touch()
+        self._idle_signal.touch()
 
     async def _dispatch(self, records: list[Record]) -> list[list[ScoreJson]]:
         if self._processes and self._seen > _START_POOL and self._starting is None:
@@ -133,7 +135,7 @@ class Lexical:
                 self._idle.put_nowait(worker)
 
     async def close(self) -> None:
-        self._gate.remove(self._flush)
+        self._idle_signal.remove(self._flush)
         if self._starting is not None:
             await asyncio.gather(self._starting, return_exceptions=True)
         for task in list(self._tasks):

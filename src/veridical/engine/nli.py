@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from veridical.core.protocols import LABELS, NliModel, Pair, Window
 from veridical.core.verdicts import Verdicts
-from veridical.engine.batching import Gate
+from veridical.engine.batching import IdleSignal
 from veridical.engine.service import Requests, Service
 from veridical.errors import ModelError
 from veridical.files.store import Store, content_key
@@ -65,9 +65,9 @@ class _Pairs(Requests):
 class NliService(Service):
     """All requests to one NLI model."""
 
-    def __init__(self, model: NliModel, gate: Gate, store: Store | None) -> None:
+    def __init__(self, model: NliModel, idle_signal: IdleSignal, store: Store | None) -> None:
         self._pairs = _Pairs(model)
-        super().__init__(model, gate, store, requests=self._pairs, lookup=_stored)
+        super().__init__(model, idle_signal, store, requests=self._pairs, lookup=_stored)
         self._joining = threading.Lock()
 
     @property

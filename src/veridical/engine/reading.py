@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from veridical.core.protocols import LanguageModel, Window
 from veridical.core.tokens import GivenText, TokenProbabilities
-from veridical.engine.batching import Gate
+from veridical.engine.batching import IdleSignal
 from veridical.engine.service import Requests, Service
 from veridical.engine.states import StateQueue
 from veridical.errors import ModelError
@@ -105,9 +105,9 @@ def tokens_read(model: Any, batch: Sequence[Window], before: Window | None = Non
 class LanguageService(Service):
     """All requests to one language model that reads."""
 
-    def __init__(self, model: LanguageModel, gate: Gate, store: Store | None) -> None:
-        super().__init__(model, gate, store, requests=_GivenTexts(model))
-        self._gate = gate
+    def __init__(self, model: LanguageModel, idle_signal: IdleSignal, store: Store | None) -> None:
+        super().__init__(model, idle_signal, store, requests=_GivenTexts(model))
+        self._idle_signal = idle_signal
         self._states: StateQueue | None = None
 
     async def chat_prompt(self, messages: Sequence[dict[str, Any]]) -> str:
@@ -128,7 +128,7 @@ class LanguageService(Service):
             ModelError: the model tells none, or failed on one of the texts.
         """
         if self._states is None:
-            self._states = StateQueue(self.backend, self._gate, self._store, self.work)
+            self._states = StateQueue(self.backend, self._idle_signal, self._store, self.work)
         return await self._states.ask(texts, layers)
 
     def close(self) -> None:

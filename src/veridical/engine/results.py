@@ -256,7 +256,9 @@ class RunResults:
             else:
                 self.waiting += 1
 
-    def _summed(self, lines: Iterable[tuple[_T, bytes]]) -> Iterator[tuple[_T, bytes, ResultSummary]]:
+    def _summed(
+        self, lines: Iterable[tuple[_T, bytes]]
+    ) -> Iterator[tuple[_T, bytes, ResultSummary]]:
         summary = Summary(self.scorers)
         for given, line in lines:
             result_summary = ResultSummary.model_validate_json(line)

@@ -178,10 +178,10 @@ class Run:
         self.services = services
         self.account = account
         self._llms = llms
-        self.gate = gate = engine.gate
+        self.idle_signal = idle_signal = engine.idle_signal
         self.filling = True
         bundled = [s for s in task.asked() if s.scorer.cost == "free" and s.portable]
-        self.lexical = Lexical(bundled, gate, engine.processes)
+        self.lexical = Lexical(bundled, idle_signal, engine.processes)
         self.bundled = {s.key: i for i, s in enumerate(bundled)}
         costs = task.costs()
         weights = [kind.bytes_a_char for kind in KINDS.values() if kind.cost in costs]
@@ -210,7 +210,7 @@ class Run:
                 for row in chunk:
                     await self._admit(row)
             self.filling = False
-            self.gate.touch()
+            self.idle_signal.touch()
             while self._flying and self._error is None:
                 await self._landing()
             if self._error is not None:
@@ -241,7 +241,7 @@ class Run:
             or row.row - next(iter(self._flying)) >= DISORDER
         ):
             self.filling = False  # full: what waits may leave
-            self.gate.touch()
+            self.idle_signal.touch()
             await self._landing()
         if self._error is not None:
             raise self._error
@@ -263,7 +263,7 @@ class Run:
         if not flying.cancelled() and flying.exception() is not None:
             self._error = self._error or flying.exception()
         self._landed.set()
-        self.gate.touch()
+        self.idle_signal.touch()
 
     async def _one(self, record: Record) -> None:
         seen = VisibleRecord(record)
@@ -290,7 +290,9 @@ class Run:
                 scores[bound.key] = evidence.failed(bound, DEADLINE)
         scores = {s.key: scores[s.key] for s in self.task.scorers}
         record_id = record.row if record.id is None else record.id
-        judged = seen.placed(judge_record(seen.record, self.task.scorers, scores, self.task.strictness))
+        judged = seen.placed(
+            judge_record(seen.record, self.task.scorers, scores, self.task.strictness)
+        )
         line = Result.line(record_id, record.row, *judged, invisible=seen.removed or None)
         self.sink.write(record, line)
         self.progress.records += 1

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from veridical.core.registry import BoundScorer
     from veridical.core.tokens import GivenText, TokenProbabilities
     from veridical.core.verdicts import Verdicts
-    from veridical.engine.batching import Gate
+    from veridical.engine.batching import IdleSignal
     from veridical.engine.encoders import EncoderService
     from veridical.engine.lexical import Lexical
     from veridical.engine.nli import NliService
@@ -45,7 +45,7 @@ class Models(Protocol):
     """The models of an engine, as its runs ask for them."""
 
     processes: int
-    gate: Gate
+    idle_signal: IdleSignal
 
     @property
     def llms(self) -> Llms: ...

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from veridical.core.protocols import Window
-from veridical.engine.batching import Coalescer, Gate, Lookup, Work, get_many
+from veridical.engine.batching import Coalescer, IdleSignal, Lookup, Work, get_many
 from veridical.engine.fair import queue_for
 from veridical.errors import ModelError
 from veridical.files.store import Store, content_key
@@ -66,7 +66,7 @@ class Service:
     def __init__(
         self,
         model: Any,
-        gate: Gate,
+        idle_signal: IdleSignal,
         store: Store | None,
         *,
         requests: Requests | None = None,
@@ -75,7 +75,7 @@ class Service:
         self.backend = model
         self._store = store
         self._queue: Coalescer[Any, Any] = queue_for(
-            requests or Requests(model), gate, store, lookup=lookup
+            requests or Requests(model), idle_signal, store, lookup=lookup
         )
 
     @property

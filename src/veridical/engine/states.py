@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from veridical.core.protocols import Window
-from veridical.engine.batching import Coalescer, Gate, Work
+from veridical.engine.batching import Coalescer, IdleSignal, Work
 from veridical.engine.fair import queue_for
 from veridical.engine.service import Requests
 from veridical.errors import ModelError
@@ -63,7 +63,9 @@ class StateQueue:
         ModelError: the model tells none.
     """
 
-    def __init__(self, model: Any, gate: Gate, store: Store | None, work: Work) -> None:
+    def __init__(
+        self, model: Any, idle_signal: IdleSignal, store: Store | None, work: Work
+    ) -> None:
         shape: tuple[int, int] = getattr(model, "state_shape", None) or (0, 0)
         if not shape[0]:
             raise ModelError(
@@ -74,7 +76,7 @@ class StateQueue:
         self._depth, self._width = shape
         self._room = Room(_HELD)
         self._queue: Coalescer[_StateRequest, NDArray[np.float32]] = queue_for(
-            _Texts(model), gate, store
+            _Texts(model), idle_signal, store
         )
         self._queue.work = work
 

@@ -76,7 +76,9 @@ def judge_record(
     verdict = _verdict(record, scorers, parts, risk, by, strictness, lines)
     if verdict == _WORDS_ONLY and _unread_by_models(scorers, parts):
         unread: tuple[Verdict, Unchecked | None] = ("unchecked", "language")
-        return RecordVerdict(None, None, unread, dict(scores), fields_of(record, None, (), "unchecked"))
+        return RecordVerdict(
+            None, None, unread, dict(scores), fields_of(record, None, (), "unchecked")
+        )
     return RecordVerdict(risk, by, verdict, lines, _fields(record, lines, by, verdict[0]))
 
 

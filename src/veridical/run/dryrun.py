@@ -248,7 +248,7 @@ class _DryRun:
 def _count_corpus(engine: Engine, retriever: PlannedRetriever) -> EncoderService:
     """Counts what embedding a corpus and the queries would take."""
     backend = engine.embedding().backend
-    service = EncoderService(stand_in(KINDS["embedder"], backend), engine.gate, None)
+    service = EncoderService(stand_in(KINDS["embedder"], backend), engine.idle_signal, None)
 
     async def count(texts: Sequence[str]) -> None:
         await service.embed(texts, [])
