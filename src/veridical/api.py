@@ -18,7 +18,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from veridical.core.options import split
 from veridical.core.registry import BoundScorer
 from veridical.core.resolving import resolve
-from veridical.decide.after import After
+from veridical.decide.follow_up import FollowUp
 from veridical.engine.engine import Engine
 from veridical.engine.options import EngineOptions
 from veridical.engine.progress import Progress
@@ -96,7 +96,7 @@ class Job:
         self._retriever: Retriever | None = None
         self._temporary: TemporaryFolder | None = None
         try:
-            self.after = After(request.policy, request.steps(self.engine))
+            self.follow_up = FollowUp(request.policy, request.steps(self.engine))
             opened = self._opened(rows)
             self._let_rows_run_again(opened)
             services = self.engine.services(self._task)
@@ -220,7 +220,7 @@ class Job:
 
     def _open_account(self, inputs: Inputs) -> Account | None:
         """The account of the run's LLM calls; None where it makes none."""
-        asks = any(step.asks for step in self.after.steps)
+        asks = any(step.asks for step in self.follow_up.steps)
         asks = asks or inputs.prompts is not None or inputs.writes
         if not asks and not self.engine.llms_of(self._task):
             return None
@@ -245,7 +245,7 @@ class Job:
         if options.retry_failed:
             directory.retry_failed(None if opened.sampled is None else opened.sampled.failed())
         again = options.retry_failed or bool(lost or directory.distrusted.count)
-        self.after.clear(directory.path, again=again)
+        self.follow_up.clear(directory.path, again=again)
         if options.strict:
             for error in directory.errors():
                 raise StrictError(str(error))
@@ -256,7 +256,7 @@ class Job:
         counting = asyncio.ensure_future(asyncio.to_thread(self._count))
         await engine.run(records, task, self.directory, self.progress, services, account)
         await counting
-        await self.after(engine, task, self.results, services, account)
+        await self.follow_up(engine, task, self.results, services, account)
 
     def _count(self) -> None:
         """Find out how many rows there are; the run does not wait for that."""
@@ -269,7 +269,7 @@ class Job:
     @property
     def current(self) -> tuple[str, Progress]:
         """What is being done besides scoring the records, "" at first, and how far it is."""
-        return self.after.stages[-1] if self.after.stages else ("", self.progress)
+        return self.follow_up.stages[-1] if self.follow_up.stages else ("", self.progress)
 
     def wait(self, timeout: float | None = None) -> Results:
         """The results, once every record is done.

@@ -75,7 +75,7 @@ class SharedOptions(RecordFlags, PresetFlags, ComparedFlags, ModelFlags, SampleF
     """The options that ``veridical check`` and ``veridical plan`` share."""
 
     cascade: Path | None = flag(
-        "Cascade of `veridical tune`, in place of --scorers.", Group.SCORING, after="scorers"
+        "Cascade of `veridical tune`, in place of --scorers.", Group.SCORING, follow_up="scorers"
     )
     policy: Path | None
     select: str | None
@@ -126,7 +126,7 @@ class CheckOptions(SharedOptions):
         "Share of rows that may go unchecked, as 5%.", Group.GATES, metavar="P%"
     )
     min_coverage: float = coverage("Exit 2 when a scorer's coverage is under this.")
-    strict: bool = flag(called="--strict/--no-strict", after="limit")
+    strict: bool = flag(called="--strict/--no-strict", follow_up="limit")
     out: Path | None
     store: str = STORE
     retry_failed: bool
@@ -177,7 +177,7 @@ def check(options: CheckOptions) -> int:
         return interrupts.INTERRUPTED
     with opened(options.json_path) as lines:
         drawn = None if job.sampled is None else job.sampled.progress
-        notes = () if job.after.policy is None else job.after.policy.notes
+        notes = () if job.follow_up.policy is None else job.follow_up.policy.notes
         return finish(results, lines, options.report, asked, err, drawn, notes)
 
 

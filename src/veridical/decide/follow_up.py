@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 @dataclass
-class After:
+class FollowUp:
     """What is to be done after the scoring.
 
     Attributes:
@@ -136,9 +136,9 @@ class After:
             if outcome is None:
                 continue
             fields[step.key] = outcome.entry.model_dump(mode="json")
-            after = None if outcome.line is None else self._verdict(outcome.line, stratum)
-            if after is not None:
-                fields[step.key]["decision"] = after.decision
+            follow_up = None if outcome.line is None else self._verdict(outcome.line, stratum)
+            if follow_up is not None:
+                fields[step.key]["decision"] = follow_up.decision
         return fields
 
     def _verdict(self, line: bytes, stratum: str | None) -> Ruling | None:
