@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     from veridical.core.scores import EvidenceItem, Result, Score, Unit
     from veridical.engine.engine import Engine
     from veridical.errors import ModelError, NotApplicable, RowError, UsageError, VeridicalError
-    from veridical.one import acheck_one, check_one
     from veridical.report.results import Results
     from veridical.serve.client import AClient, Client
+    from veridical.single import acheck_one, check_one
     from veridical.text.spans import Span
     from veridical.tuning.tuning import tune
 
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 _PLACES = {
     "veridical.serve.client": ("AClient", "Client"),
     "veridical.api": ("acheck", "check", "plan"),
-    "veridical.one": ("acheck_one", "check_one"),
+    "veridical.single": ("acheck_one", "check_one"),
     "veridical.tuning.tuning": ("tune",),
     "veridical.engine.engine": ("Engine",),
     "veridical.errors": ("ModelError", "NotApplicable", "RowError", "UsageError", "VeridicalError"),

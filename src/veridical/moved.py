@@ -19,7 +19,9 @@ _MOVED = {
     "claims.search_http": "retrieval.search_http",
     "evaluate.graders": "tuning.graders",
     "evaluate.report.document": "report.document",
+    "ground": "claims_run",
     "llm.download": "weights.download",
+    "one": "single",
     "planning": "run",
 }
 _HOUSE = "veridical."

@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 
 import veridical
+from veridical.claims_run import GroundKeywords
 from veridical.core.options import declared, made_of, split
 from veridical.core.registry import REGISTRY
 from veridical.decide.repair import How
 from veridical.decide.selection import Select
 from veridical.engine.options import EngineKeywords, EngineOptions
 from veridical.errors import UsageError
-from veridical.ground import GroundKeywords
 from veridical.run.options import (
     CheckKeywords,
     PlanKeywords,

@@ -12,7 +12,7 @@ from places import ROOT
 import veridical
 from veridical.core.records import Record
 from veridical.core.registry import REGISTRY
-from veridical.core.scores import ResultSummary, Result, Score, Unit
+from veridical.core.scores import Result, ResultSummary, Score, Unit
 from veridical.decide.policy import Policy
 from veridical.decide.policy_file import read_policy
 from veridical.errors import UsageError

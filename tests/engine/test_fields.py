@@ -7,7 +7,7 @@ from typing import Any
 
 import veridical
 from veridical.core.records import Record
-from veridical.core.scores import ResultSummary, Result
+from veridical.core.scores import Result, ResultSummary
 from veridical.engine.fields import fields_of
 from veridical.report.payload import detail
 

@@ -11,7 +11,7 @@ import pytest
 import veridical
 from veridical.core.records import Record
 from veridical.core.registry import REGISTRY
-from veridical.core.scores import ResultSummary, Result, Score, ScoreJson, Unit
+from veridical.core.scores import Result, ResultSummary, Score, ScoreJson, Unit
 from veridical.engine.verdict import judge_record
 from veridical.text.scripts import UNREAD
 from veridical.text.spans import Span

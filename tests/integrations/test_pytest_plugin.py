@@ -100,7 +100,7 @@ def test_it_is_silent_and_loads_nothing_before_it_is_used(tmp_path: Path) -> Non
         "import sys\n\ndef test_none():\n"
         "    loaded = [m for m in sys.modules if m.startswith('veridical')]\n"
         "    assert not {'numpy', 'onnxruntime', 'pydantic'} & set(sys.modules)\n"
-        "    assert 'veridical.one' not in loaded and 'veridical.api' not in loaded, loaded\n",
+        "    assert 'veridical.single' not in loaded and 'veridical.api' not in loaded, loaded\n",
         "utf-8",
     )
     (tmp_path / "pytest.ini").write_text(

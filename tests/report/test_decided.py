@@ -8,7 +8,7 @@ from builders import HOSTILE
 
 from veridical.core.records import Record
 from veridical.core.registry import REGISTRY
-from veridical.core.scores import Change, ResultSummary, Repair, Result, Score, Selected
+from veridical.core.scores import Change, Repair, Result, ResultSummary, Score, Selected
 from veridical.engine.summary import Summary
 from veridical.report.decided import tables_of
 from veridical.report.decision_payload import MAX_CHANGES, MAX_RISKS

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from veridical.claims.api import check, extract
     from veridical.claims.attribution import Verdict
     from veridical.claims.claim import Claim, Extraction
-    from veridical.ground import ground
+    from veridical.claims_run import ground
 
 _WHERE = {
     "Claim": "veridical.claims.claim",
@@ -25,7 +25,7 @@ _WHERE = {
     "Verdict": "veridical.claims.attribution",
     "check": "veridical.claims.api",
     "extract": "veridical.claims.api",
-    "ground": "veridical.ground",
+    "ground": "veridical.claims_run",
     "rule": "veridical.claims.aggregate",
 }
 

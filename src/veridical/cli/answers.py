@@ -18,7 +18,7 @@ from veridical.text.display import display
 
 if TYPE_CHECKING:
     from veridical.core.records import Record
-    from veridical.core.scores import ResultSummary, Result
+    from veridical.core.scores import Result, ResultSummary
     from veridical.report.results import Results
 
 WIDTH = 80

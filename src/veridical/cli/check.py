@@ -75,7 +75,7 @@ class SharedOptions(RecordFlags, PresetFlags, ComparedFlags, ModelFlags, SampleF
     """The options that ``veridical check`` and ``veridical plan`` share."""
 
     cascade: Path | None = flag(
-        "Cascade of `veridical tune`, in place of --scorers.", Group.SCORING, follow_up="scorers"
+        "Cascade of `veridical tune`, in place of --scorers.", Group.SCORING, after="scorers"
     )
     policy: Path | None
     select: str | None
@@ -126,7 +126,7 @@ class CheckOptions(SharedOptions):
         "Share of rows that may go unchecked, as 5%.", Group.GATES, metavar="P%"
     )
     min_coverage: float = coverage("Exit 2 when a scorer's coverage is under this.")
-    strict: bool = flag(called="--strict/--no-strict", follow_up="limit")
+    strict: bool = flag(called="--strict/--no-strict", after="limit")
     out: Path | None
     store: str = STORE
     retry_failed: bool

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic_core import to_json
 
-from veridical.core.scores import ResultSummary, Result
+from veridical.core.scores import Result, ResultSummary
 from veridical.decide.promises import PROMISES
 from veridical.decide.steps import Asking, Outcome, Step, folder_of
 from veridical.engine.progress import Progress

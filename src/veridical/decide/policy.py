@@ -20,7 +20,7 @@ from veridical.text.display import display, visible
 if TYPE_CHECKING:
     from veridical.core.records import Record
     from veridical.core.registry import BoundScorer
-    from veridical.core.scores import ResultSummary, Result, ScoreSummary, Unit
+    from veridical.core.scores import Result, ResultSummary, ScoreSummary, Unit
     from veridical.core.verdict_cuts import Strictness
     from veridical.decide.promises import Promises
     from veridical.ensembles.ensemble_file import Ensemble, Fit

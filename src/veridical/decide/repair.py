@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from veridical.core.messages import LlmError
-from veridical.core.scores import Change, ResultSummary, Repair, Result
+from veridical.core.scores import Change, Repair, Result, ResultSummary
 from veridical.decide.rewriting import PROMPT, Rewriting, read_rewriting, rewrite_request
 from veridical.decide.steps import Answers, Asking, Outcome, with_answer
 from veridical.decide.unsupported import Flaw, as_sentences, count, flaws, scorer_of

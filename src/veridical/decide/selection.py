@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from veridical.core.identity import Identity
 from veridical.core.records import Record, Sample
-from veridical.core.scores import ResultSummary, Result, Selected
+from veridical.core.scores import Result, ResultSummary, Selected
 from veridical.decide.policy import DIGITS
 from veridical.decide.steps import Asking, Outcome, folder_of, with_answer
 from veridical.errors import UsageError

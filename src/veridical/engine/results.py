@@ -10,7 +10,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any, SupportsIndex, TypeVar, overload
 
 from veridical.core.records import Record
-from veridical.core.scores import ResultSummary, Result
+from veridical.core.scores import Result, ResultSummary
 from veridical.engine.causes import Cause, of_rows
 from veridical.engine.failures import Failure, Failures
 from veridical.engine.summary import Summary

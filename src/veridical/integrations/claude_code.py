@@ -19,7 +19,7 @@ from veridical.integrations.judgement import short
 from veridical.io.conversations import Message, contexts_of, from_anthropic, said
 from veridical.io.lines import from_json, read_lines
 from veridical.io.problems import RowProblem
-from veridical.one import check_one
+from veridical.single import check_one
 from veridical.text.display import display, reason
 
 if TYPE_CHECKING:

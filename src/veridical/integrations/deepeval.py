@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from veridical.integrations.judgement import judgement, texts_of
-from veridical.one import acheck_one, check_one
+from veridical.single import acheck_one, check_one
 
 if TYPE_CHECKING:
     from deepeval.metrics import BaseMetric

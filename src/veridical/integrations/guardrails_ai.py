@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from veridical.core.verdict_cuts import FLAGGED
 from veridical.integrations.judgement import fields_of, judgement
-from veridical.one import check_one
+from veridical.single import check_one
 
 if TYPE_CHECKING:
     from guardrails.validator_base import Validator

@@ -14,7 +14,7 @@ from inspect_ai.scorer import Score, Scorer, Target, mean, scorer, stderr
 from inspect_ai.solver import TaskState
 
 from veridical.integrations.judgement import fields_of, judgement
-from veridical.one import acheck_one
+from veridical.single import acheck_one
 
 
 @scorer(metrics=[mean(), stderr()])  # type: ignore[untyped-decorator]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from veridical.core.prompt_text import message_text
 from veridical.errors import UsageError
 from veridical.integrations.judgement import Judgement, judgement
-from veridical.one import acheck_one, check_one
+from veridical.single import acheck_one, check_one
 
 if TYPE_CHECKING:
     from langchain.agents.middleware import AgentMiddleware

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from veridical.integrations.judgement import judgement, texts_of
-from veridical.one import acheck_one
+from veridical.single import acheck_one
 
 if TYPE_CHECKING:
     from llama_index.core.evaluation import BaseEvaluator, EvaluationResult

@@ -16,7 +16,7 @@ from pydantic import Field
 
 from veridical.core.explain import WHY
 from veridical.errors import UsageError, VeridicalError
-from veridical.one import acheck_one
+from veridical.single import acheck_one
 from veridical.text.display import cut
 from veridical.version import __version__
 

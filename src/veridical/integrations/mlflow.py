@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from veridical.integrations.judgement import fields_of, judgement, texts_of
 from veridical.io.names import ALIASES
-from veridical.one import check_one
+from veridical.single import check_one
 
 if TYPE_CHECKING:
     from mlflow.entities import Trace

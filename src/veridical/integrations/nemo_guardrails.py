@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from veridical.integrations.judgement import Judgement, judgement, texts_of
-from veridical.one import acheck_one
+from veridical.single import acheck_one
 
 #: The flow that runs the action, in Colang 1.0. ``config.yml`` names it under
 #: ``rails.output.flows``.

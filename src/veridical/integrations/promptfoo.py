@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from veridical.integrations.judgement import fields_of, judgement
-from veridical.one import check_one
+from veridical.single import check_one
 
 
 def get_assert(output: str, context: Mapping[str, Any]) -> dict[str, Any]:

@@ -69,7 +69,7 @@ class AnswerChecker:
         return result
 
     def _check(self, answer: str, **given: Any) -> Result:
-        from veridical.one import check_one
+        from veridical.single import check_one
 
         options: dict[str, Any] = {}
         if self._item is not None:

@@ -15,7 +15,7 @@ from pydantic_core import to_json
 
 from veridical.core.prompt_text import question_text
 from veridical.core.records import Record
-from veridical.core.scores import ResultSummary, Result, Unit
+from veridical.core.scores import Result, ResultSummary, Unit
 from veridical.errors import UsageError
 from veridical.review.events import SourceMark, UnitPlace
 

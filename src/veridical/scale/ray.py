@@ -21,7 +21,6 @@ from veridical.engine.options import EngineOptions
 from veridical.errors import UsageError, VeridicalError, typed_options
 from veridical.io.columns import no_column
 from veridical.io.names import ALIASES
-from veridical.one import OF_MANY
 from veridical.report.frames import PREFIX
 from veridical.run.options import RunOptions
 from veridical.run.request import Request
@@ -31,6 +30,7 @@ from veridical.scale.opening import place_of
 from veridical.scale.part import left
 from veridical.scale.place import ShardStore
 from veridical.scale.work import Tell, Worker
+from veridical.single import OF_MANY
 from veridical.text.display import cut, printable, shown
 
 #: Names a cluster to join; without it, one is started on this computer while it is needed.

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from pydantic_core import to_json
 
-from veridical.core.scores import ResultSummary, Result
+from veridical.core.scores import Result, ResultSummary
 from veridical.engine.fair import CALLER, Caller
 from veridical.files.decisions import with_decision
 from veridical.files.rundir import stored_line

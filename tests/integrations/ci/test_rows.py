@@ -8,7 +8,7 @@ import pytest
 from result_lines import line
 
 from veridical.core.records import Record
-from veridical.core.scores import ResultSummary, Result
+from veridical.core.scores import Result, ResultSummary
 from veridical.decide.gates import Gates, Tally
 from veridical.errors import RowError
 from veridical.integrations.ci.rows import CiRow, case, findings

@@ -16,7 +16,7 @@ from veridical.io.source import RowPlace
 if TYPE_CHECKING:
     from veridical.core.explain import ShownPiece
     from veridical.core.records import Record
-    from veridical.core.scores import ResultSummary, Result
+    from veridical.core.scores import Result, ResultSummary
     from veridical.decide.gates import Tally
     from veridical.errors import RowError
     from veridical.report.results import Results

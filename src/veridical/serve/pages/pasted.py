@@ -12,9 +12,9 @@ from veridical.api import check
 from veridical.core.records import Context, Record
 from veridical.core.scores import Result
 from veridical.errors import UsageError
-from veridical.one import acheck_one
 from veridical.sampling.sampling import Sampling
 from veridical.serve.pages.shown import judged, unit
+from veridical.single import acheck_one
 
 if TYPE_CHECKING:
     from veridical.engine.engine import Engine

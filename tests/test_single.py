@@ -18,8 +18,8 @@ from veridical import Context, Engine, Sample, UsageError, one
 from veridical.core.options import names_of
 from veridical.engine.warm import WarmEngines
 from veridical.llm.fake import FakeLlm
-from veridical.one import OF_MANY, OneKeywords, acheck_one, check_one
 from veridical.run.options import RunOptions
+from veridical.single import OF_MANY, OneKeywords, acheck_one, check_one
 
 SOURCE = "Canberra is the capital of Australia. Sydney is its largest city."
 RECORD: dict[str, Any] = {
@@ -228,7 +228,7 @@ def test_a_forked_process_has_an_engine_of_its_own(tmp_path: Path) -> None:
 
 
 def test_importing_it_starts_nothing() -> None:
-    code = "import threading, veridical.one; print(threading.active_count())"
+    code = "import threading, veridical.single; print(threading.active_count())"
     assert run(Path.cwd(), code).stdout == "1\n"
 
 
