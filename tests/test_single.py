@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 import veridical
-from veridical import Context, Engine, Sample, UsageError, one
+from veridical import Context, Engine, Sample, UsageError, single
 from veridical.core.options import names_of
 from veridical.engine.warm import WarmEngines
 from veridical.llm.fake import FakeLlm
@@ -36,7 +36,7 @@ def _engines() -> Iterator[None]:
     """Warm engines that end with these tests."""
     engines = WarmEngines()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(one, "_engines", engines)
+        patch.setattr(single, "_engines", engines)
         yield
     engines.close()
 
@@ -113,18 +113,18 @@ def test_it_works_inside_a_running_loop() -> None:
         blocking, whole, results = asyncio.run(notebook_cell())
         assert blocking.risk == whole.risk == 0
         assert all(r.risk is not None for r in results)
-    assert len(one._engines) >= 1
+    assert len(single._engines) >= 1
 
 
 def test_threads_share_an_engine_and_get_their_own_results() -> None:
     answers = [f"Canberra has {n} streets." for n in range(40)]
-    before = len(one._engines)
+    before = len(single._engines)
     with ThreadPoolExecutor(8) as pool:
         results = list(
             pool.map(lambda a: check_one(a, contexts=SOURCE, scorers="claims", threads=1), answers)
         )
     assert [r.spans[0].text for r in results] == answers
-    assert len(one._engines) <= before + 1
+    assert len(single._engines) <= before + 1
 
 
 def test_cancelling_lets_the_engine_go_on() -> None:
@@ -140,12 +140,12 @@ def test_cancelling_lets_the_engine_go_on() -> None:
 
 
 def test_an_engine_of_ones_own() -> None:
-    before = len(one._engines)
+    before = len(single._engines)
     with Engine(store=None) as engine:
         assert check_one(**RECORD, scorers="cosine", engine=engine).risk is not None
         with pytest.raises(UsageError, match="not beside a warm engine"):
             check_one(**RECORD, engine=engine, nli="other")
-    assert len(one._engines) == before
+    assert len(single._engines) == before
     with pytest.raises(UsageError, match="closed"):
         check_one(**RECORD, engine=engine)
 

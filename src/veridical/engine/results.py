@@ -39,7 +39,7 @@ class RunResults:
     Attributes:
         path: the run directory.
         temporary: whether it goes when this object does.
-        waiting: records that had no result yet at the latest pass of :meth:`records_with_summaries`.
+        waiting: records without a result at the latest pass of :meth:`records_with_summaries`.
     """
 
     waiting = 0
@@ -144,7 +144,7 @@ class RunResults:
             for key, score in result_summary.scores.items():
                 if score.status == "failed":
                     cause = score.reason or ""
-                    example = f"row {headline.row}: {key}: {cause}"
+                    example = f"row {result_summary.row}: {key}: {cause}"
                     causes.add("score", key, cause, result_summary.row, example)
         return causes.ranked()
 
