@@ -30,7 +30,7 @@ from veridical.files.rundir import SPOOLED, RunDirectory, RunFiles, check_free
 from veridical.files.temporary import TemporaryFolder
 from veridical.io import open_source
 from veridical.io.source import spooled_path
-from veridical.notices import tell_once
+from veridical.notices import warn_once
 from veridical.report.results import Results
 from veridical.run.display import TICK, Display, display_for, show, watch
 from veridical.run.inputs import Inputs
@@ -292,7 +292,7 @@ class Job:
             raise
         self._close()
         for warning in self._rows.warnings():
-            tell_once(warning)
+            warn_once(warning)
         return self.results
 
     def cancel(self) -> None:

@@ -10,7 +10,7 @@ _told: set[str] = set()
 _mutex = threading.Lock()
 
 
-def tell_once(message: str) -> None:
+def warn_once(message: str) -> None:
     """Print ``message`` as a warning, unless this process has done so before."""
     with _mutex:
         if message in _told:
@@ -22,7 +22,7 @@ def tell_once(message: str) -> None:
             print(f"warning: {flat}", file=sys.stderr, flush=True)
 
 
-def forget_told() -> None:
+def reset_warnings() -> None:
     """Tell everything again, as to another user of this process."""
     with _mutex:
         _told.clear()

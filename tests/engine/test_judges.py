@@ -16,16 +16,16 @@ from veridical.engine.judges import warn_if_small, warn_of_small_judges
 from veridical.engine.run import Task
 from veridical.llm.endpoints import Endpoint
 from veridical.llm.fake import FakeLlm
-from veridical.notices import forget_told
+from veridical.notices import reset_warnings
 
 ROWS = [{"prompt": "2 and 2?", "response": "It is 4.", "contexts": ["It is 4."], "samples": ["4."]}]
 
 
 @pytest.fixture(autouse=True)
 def untold() -> Iterator[None]:
-    forget_told()
+    reset_warnings()
     yield
-    forget_told()
+    reset_warnings()
 
 
 def small(name: str = "qwen-0.5b") -> FakeLlm:
@@ -108,7 +108,7 @@ def test_without_an_llm_nobody_is_warned(capsys: pytest.CaptureFixture[str]) -> 
 
 
 def test_a_budget_without_an_llm_is_told(capsys: pytest.CaptureFixture[str]) -> None:
-    forget_told()
+    reset_warnings()
     rows = [{"response": "It is so.", "contexts": ["It is so."]}]
     veridical.check(rows, "support", store=None, budget=1.0).summary()
     told = capsys.readouterr().err

@@ -9,7 +9,7 @@ import pytest
 import veridical
 from veridical import Engine, UsageError
 from veridical.files.store import open_store
-from veridical.notices import forget_told
+from veridical.notices import reset_warnings
 
 ROWS = [{"response": "It is in Mali.", "samples": ["It is in Chad.", "It is in Mali."]}]
 
@@ -41,7 +41,7 @@ def test_where_it_cannot_be_made_the_run_goes_without_and_says_so_once(
     usual_store: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     usual_store.parent.write_text("a file in the place of the folder")
-    forget_told()
+    reset_warnings()
     for _ in range(2):
         (result,) = veridical.check(ROWS, "cosine")
         assert result.risk is not None

@@ -14,12 +14,12 @@ import pytest
 from veridical.errors import UsageError
 from veridical.files.seals import SECRET_VARIABLE, forget_secret
 from veridical.files.store import Store, content_key
-from veridical.notices import forget_told
+from veridical.notices import reset_warnings
 
 
 @pytest.fixture(autouse=True)
 def told_anew() -> None:
-    forget_told()
+    reset_warnings()
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from commands import run_command
 from veridical.errors import UsageError
 from veridical.llm.configuration import origin_of
 from veridical.llm.endpoints import configured, find_endpoint
-from veridical.notices import forget_told
+from veridical.notices import reset_warnings
 from veridical.retrieval.search import find_service
 
 OWN = """
@@ -40,7 +40,7 @@ def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "config" / "veridical").mkdir(parents=True)
     path = tmp_path / "config" / "veridical" / "veridical.toml"
     path.write_text(OWN)
-    forget_told()
+    reset_warnings()
     return path
 
 

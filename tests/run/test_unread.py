@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import veridical
-from veridical.notices import forget_told
+from veridical.notices import reset_warnings
 from veridical.run.unread import warn_of_unread
 
 ENGLISH = "The bridge was opened in 1932 and it is still the longest of the country."
@@ -19,7 +19,7 @@ def warnings(capsys: pytest.CaptureFixture[str]) -> list[str]:
 
 
 def test_contexts(capsys: pytest.CaptureFixture[str]) -> None:
-    forget_told()
+    reset_warnings()
     rows = [
         {"response": "It opened in 1932.", "contexts": [ENGLISH, GERMAN if i == 0 else ENGLISH]}
         for i in range(4)
@@ -33,7 +33,7 @@ def test_contexts(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_a_corpus(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    forget_told()
+    reset_warnings()
     for name, text in (("a", ENGLISH), ("b", GERMAN)):
         (tmp_path / f"{name}.txt").write_text(text, encoding="utf-8")
     rows = [{"prompt": "When did the bridge open?", "response": "The bridge opened in 1932."}]
@@ -45,6 +45,6 @@ def test_a_corpus(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
 def test_nothing_is_said_of_a_language_that_is_read(capsys: pytest.CaptureFixture[str]) -> None:
     from collections import Counter
 
-    forget_told()
+    reset_warnings()
     warn_of_unread("contexts", Counter({"en": 3, None: 2}), frozenset({"en"}), "m")
     assert warnings(capsys) == []

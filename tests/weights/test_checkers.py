@@ -20,7 +20,7 @@ from veridical.llm import local
 from veridical.llm.endpoints import find_endpoint
 from veridical.llm.fake import FakeLlm
 from veridical.llm.local import LocalModel, read_local
-from veridical.notices import forget_told
+from veridical.notices import reset_warnings
 from veridical.weights import checkers, download
 from veridical.weights.checkers import CHECKERS, Adapter
 
@@ -244,7 +244,7 @@ def unknown(request: ChatRequest) -> Reply:
 def test_a_run_has_the_calibration_of_its_checker(
     cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    forget_told()
+    reset_warnings()
     monkeypatch.setattr(checkers, "_installed", lambda: [tmp_path])
     installed(tmp_path)
     llm = FakeLlm(unknown)

@@ -24,7 +24,7 @@ from veridical.errors import UsageError
 from veridical.files.store import Store, open_store
 from veridical.models import nli_in
 from veridical.models.nli.packaged import full_name
-from veridical.notices import tell_once
+from veridical.notices import warn_once
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -245,7 +245,7 @@ class Engine:
             if name == "embedder" and ("token_encoder", None) in used:
                 continue
             self._load(KINDS[name], spec)
-            tell_once(f"{name} {spec}: no scorer of this run uses it (--preset all has some)")
+            warn_once(f"{name} {spec}: no scorer of this run uses it (--preset all has some)")
 
     def _load(self, kind: Kind, spec: str, *, by_scorer: bool = False) -> Any:
         """The back end that ``spec`` names; named ``by_scorer``, or the run's own."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from veridical.errors import option_named
-from veridical.notices import tell_once
+from veridical.notices import warn_once
 
 if TYPE_CHECKING:
     from veridical.core.registry import BoundScorer
@@ -28,7 +28,7 @@ def warn_of_small_judges(engine: Models, task: Task) -> None:
 def warn_of_idle_budget(engine: Models, task: Task) -> None:
     """Warn of the budget of a run in which no scorer asks an LLM."""
     if engine.llms.default is None and not any("llm" in s.costs for s in task.asked()):
-        tell_once(
+        warn_once(
             f"{option_named('budget')} limits nothing: no LLM is named "
             f"({option_named('llm', 'NAME')}), so nothing is spent"
         )
@@ -40,7 +40,7 @@ def warn_if_small(endpoint: Endpoint) -> None:
 
     weights = named_by(endpoint.base_url)
     if weights is not None and "judge" not in weights.tasks:
-        tell_once(
+        warn_once(
             f"{weights.name} is too small to judge: between answers that differ in meaning alone "
             f"its verdicts are chance; {option_named('llm', 'local:qwen-1.5b')} can judge"
         )

@@ -15,7 +15,7 @@ from veridical.core.kinds import KINDS, kind_of
 from veridical.core.records import Record
 from veridical.core.scores import Score, ScoreJson
 from veridical.errors import ModelError, NotApplicable, UsageError
-from veridical.notices import tell_once
+from veridical.notices import warn_once
 from veridical.text.languages import language_of
 from veridical.text.scripts import UNREAD, reads
 
@@ -342,7 +342,7 @@ def _need_read(backend: Any, text: str) -> None:
         read = f"{', '.join(sorted(scripts))} script"
     else:
         return
-    tell_once(
+    warn_once(
         f"{backend.name} reads {read} only: texts in another language are not judged by it "
         "(--llm NAME or --nli ID names a model that reads them)"
     )

@@ -26,7 +26,7 @@ from veridical.errors import UsageError
 from veridical.files.atomic import PRIVATE_FILE, PRIVATE_FOLDER
 from veridical.files.locks import try_lock
 from veridical.files.seals import seal, sealed
-from veridical.notices import tell_once
+from veridical.notices import warn_once
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -147,7 +147,7 @@ class Store:
                 f"store {self.path} has format {version}; this version reads {_FORMAT}"
             )
         if version == _UNSEALED:
-            tell_once(
+            warn_once(
                 f"store {self.path} is of an earlier version, which sealed nothing: its values "
                 "are not trusted, and are computed anew"
             )
@@ -193,7 +193,7 @@ class Store:
         for name in _KEY_FILES:
             with contextlib.suppress(FileNotFoundError):
                 (self.path / name).replace(self.path / f"{name}.damaged")
-        tell_once(
+        warn_once(
             f"store {self.path} is damaged ({why}): its values are computed anew; the damaged "
             f"keys are kept in {_KEYS}.damaged"
         )
@@ -316,7 +316,7 @@ class Store:
             with contextlib.suppress(OSError):
                 self._set_aside(why)
         self.writable = False
-        tell_once(
+        warn_once(
             f"store {self.path} cannot be used ({why}): the run goes on, and what is computed "
             "from here on is not kept"
         )

@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 from veridical.errors import UsageError
 from veridical.files.settings import settings
 from veridical.files.toml import read_toml
-from veridical.notices import tell_once
+from veridical.notices import warn_once
 from veridical.text.display import LONGEST_ERROR, cut
 
 S = TypeVar("S")
@@ -189,12 +189,12 @@ def _tell_of(
     mine = _place(kind, section.value)
     message = f"[{kind}.{name}] of {section.path.absolute()} ({mine}) takes the place of"
     if users_section is not None and users_section.value != section.value:
-        tell_once(
+        warn_once(
             f"{message} the one in {users_section.path} ({_place(kind, users_section.value)})"
         )
     if built_in is not None and origin_of(built_in.address) != mine:
         there = origin_of(built_in.address) or "runs here"
-        tell_once(f"{message} the built-in {name} ({there})")
+        warn_once(f"{message} the built-in {name} ({there})")
 
 
 def _place(kind: str, value: Any) -> str:

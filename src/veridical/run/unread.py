@@ -8,7 +8,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from veridical.core.records import Record
-from veridical.notices import tell_once
+from veridical.notices import warn_once
 from veridical.text.languages import language_of
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def warn_of_unread(
         return
     share = unread.total() / found.total()
     named = ", ".join(f"{x} {n}" for x, n in unread.most_common(_MAX_LANGUAGES_SHOWN))
-    tell_once(
+    warn_once(
         f"{share:.0%} of the {what} looked at ({unread.total()} of {found.total()}: {named}) are "
         f"in languages that {model} does not read: what only they say is not judged"
     )

@@ -14,7 +14,7 @@ from pydantic import BaseModel, ValidationError
 
 from veridical.core.scores import Result, Unit
 from veridical.errors import UsageError, VeridicalError
-from veridical.notices import tell_once
+from veridical.notices import warn_once
 from veridical.text.display import printable
 from veridical.version import __version__
 
@@ -117,7 +117,7 @@ def _results(reply: httpx.Response) -> list[Result]:
         found = reply.json()
         results = [Result.model_validate(r) for r in found["results"]]
         for text in found.get("unused", ())[:_MOST_NOTICES]:
-            tell_once(str(text)[:_MOST_NOTICE_CHARACTERS])
+            warn_once(str(text)[:_MOST_NOTICE_CHARACTERS])
         return results
     except (ValidationError, ValueError, KeyError, TypeError):
         raise VeridicalError("the server's answer has no results") from None

@@ -17,7 +17,7 @@ import pytest
 
 from veridical.errors import UsageError
 from veridical.files.seals import SECRET_VARIABLE, forget_secret
-from veridical.notices import forget_told
+from veridical.notices import reset_warnings
 from veridical.retrieval.corpus.build import Embedder, IndexProgress, refresh
 from veridical.retrieval.corpus.index import Index
 from veridical.retrieval.corpus.vectors import VectorSearch
@@ -52,7 +52,7 @@ def corpus(tmp_path: Path) -> tuple[Path, Path]:
     path.write_text("".join(json.dumps({"text": t}) + "\n" for t in TEXTS))
     refresh(path, folder, EMBEDDER)
     asked.clear()
-    forget_told()
+    reset_warnings()
     return path, folder
 
 

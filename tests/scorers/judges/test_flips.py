@@ -6,7 +6,7 @@ import pytest
 
 import veridical
 from veridical.llm.fake import FakeLlm
-from veridical.notices import forget_told
+from veridical.notices import reset_warnings
 from veridical.scorers.judges import statement_judge as module
 from veridical.scorers.judges._flips import FlipCount
 
@@ -16,7 +16,7 @@ SAME, FLIPPED = ("Yes", "Yes"), ("Yes", "No")
 def test_a_judge_that_changes_many_answers_is_named_once(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    forget_told()
+    reset_warnings()
     flips = FlipCount()
     flips.note("steady", [SAME] * 30 + [FLIPPED] * 5)
     flips.note("short", [FLIPPED] * 9)  # too few to say
@@ -29,7 +29,7 @@ def test_a_judge_that_changes_many_answers_is_named_once(
 
 
 def test_of_a_run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    forget_told()
+    reset_warnings()
     monkeypatch.setattr(module, "_FLIPS", FlipCount())
     first = FakeLlm({"Answer Yes or No.": "Yes", "": "No"})  # always what stands first
     rows = [{"response": f"The hall has {i} rooms.", "contexts": ["A hall."]} for i in range(12)]

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from veridical.errors import UsageError
 from veridical.files.locks import try_lock
-from veridical.notices import tell_once
+from veridical.notices import warn_once
 from veridical.retrieval.corpus.documents import Document
 from veridical.retrieval.corpus.files import Skipped
 from veridical.retrieval.corpus.index import (
@@ -92,7 +92,7 @@ class Writer(Index):
     def _remove(self) -> None:
         """Make room for a new index. Vectors stay: each has a seal of its own."""
         if (self.path / FILE).is_file():
-            tell_once(
+            warn_once(
                 f"the corpus index {self.path} was left half written, is of an earlier version, "
                 "damaged, or not of this computer: the documents are read again"
             )

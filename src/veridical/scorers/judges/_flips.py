@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 
-from veridical.notices import tell_once
+from veridical.notices import warn_once
 
 #: Statements after which a judge is judged itself, and the share of changed answers from which it
 #: is named.
@@ -29,7 +29,7 @@ class FlipCount:
         if judge in self._warned or asked < _MIN_ASKED or flipped < _MIN_FLIPPED_SHARE * asked:
             return
         self._warned.add(judge)
-        tell_once(
+        warn_once(
             f"{judge} changes its answer to {flipped} of {asked} statements when Yes and No change "
             "places: its verdicts follow the order; a larger judge is needed"
         )
