@@ -366,7 +366,7 @@ def reopen(path: str | Path) -> Results:
     known = rows.fingerprint() == (request.prompts or manifest["identity"].get("inputs"))
     if not request.grows and not known:
         raise UsageError(f"{path}: the input files have changed since the run")
-    files.vouch()
+    files.check_seals()
     inputs = Inputs(rows, top=1 if request.retrieved else None)  # nothing is looked for any more
     if request.prompts is not None:
         inputs = replace(inputs, prompts=Prompts(rows, Sampling(), ""))  # nor asked

@@ -80,7 +80,7 @@ def load(group: str, name: str, called: str = "") -> Any:
     return point.load()
 
 
-def named(place: str) -> Any:
+def import_string(place: str) -> Any:
     """Return what ``module:object`` names."""
     from importlib import import_module
 

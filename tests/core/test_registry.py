@@ -350,3 +350,12 @@ def test_a_changed_template_changes_the_signature(
     assert replace(bound).signature() == before
     with pytest.raises(UsageError, match="has changed"):
         REGISTRY.parse(bound.spec)
+
+
+def test_the_old_name_of_auxiliary_holds_with_a_warning() -> None:
+    async def function(record: object, evidence: object) -> None: ...
+
+    with pytest.deprecated_call(match="apart is auxiliary now"):
+        old = Scorer.of("x", function, level="passage", source="-", apart=True)  # type: ignore[arg-type]
+    assert old.auxiliary
+    assert not Scorer.of("x", function, level="passage", source="-").auxiliary  # type: ignore[arg-type]

@@ -42,7 +42,7 @@ def test_rates_are_means_over_responses_that_claim() -> None:
     found = rates_by_model([claimed(), *other_records()], ["claims", "absent"])
     assert list(found) == ["claims"]
     b, a, every = found["claims"]
-    assert [(r.model, r.responses, r.claims, r.apart) for r in (b, a, every)] == [
+    assert [(r.model, r.responses, r.claims, r.unjudged) for r in (b, a, every)] == [
         ("gpt-b", 2, 2, 1),  # the verdict of two classes has no such rates
         ("gpt-a", 2, 6, 0),
         ("all", 4, 8, 1),
@@ -155,7 +155,7 @@ def test_the_table() -> None:
         "contradiction": Rate(0.125, 0.0, 0.3),
         "hallucination": Rate(0.5, 0.3, 0.7),
     }
-    row = ModelRates("gpt", rates, 1200, 5000, apart=3)
+    row = ModelRates("gpt", rates, 1200, 5000, unjudged=3)
     page = Cells(rates_table("Claims", [row], "A note."))
     cells = page.row(1)
     assert cells[:2] == ["gpt", "50.0 % [30.0, 70.0]"]

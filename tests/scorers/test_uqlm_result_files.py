@@ -35,7 +35,7 @@ from veridical.scorers.consistency.semantic_entropy import semantic_entropy, sem
 from veridical.scorers.judges.bsdetector import bsdetector
 from veridical.scorers.judges.panel import panel
 from veridical.scorers.probability.token_probabilities import min_probability, sequence_probability
-from veridical.stats.objectives import named
+from veridical.stats.objectives import objective_named
 from veridical.stats.thresholds import best_threshold
 from veridical.stats.weights import combine
 from veridical.text.token_spans import MisalignedTokens
@@ -450,6 +450,6 @@ def test_threshold_of_four_scores() -> None:
     assert found == pytest.approx(0.625)
     theirs = confidences > 0.35
     assert ((risk < found) == theirs).all()
-    f1 = named("f1")
+    f1 = objective_named("f1")
     assert f1.value(wrong, risk, found, positive="correct") == 1.0
     assert f1.value(wrong, risk, 0.7, positive="correct") == pytest.approx(0.8)  # no tie elsewhere

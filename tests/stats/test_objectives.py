@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from veridical.errors import UsageError
-from veridical.stats.objectives import OBJECTIVES, named
+from veridical.stats.objectives import OBJECTIVES, objective_named
 from veridical.stats.thresholds import best_threshold
 
 sklearn_metrics = pytest.importorskip("sklearn.metrics")
@@ -115,7 +115,7 @@ def test_labels_from_half_on_are_hallucinated() -> None:
 def test_errors_say_what_is_wrong() -> None:
     labels, risk = graded(2)
     with pytest.raises(UsageError, match="unknown objective 'f2'"):
-        named("f2")
+        objective_named("f2")
     with pytest.raises(UsageError, match="needs a threshold"):
         OBJECTIVES["f1"].value(labels, risk)
     with pytest.raises(UsageError, match="unknown objective 'auroc'"):

@@ -13,7 +13,7 @@ from veridical.cli.app import app
 from veridical.ensembles.ensemble_file import read
 from veridical.ensembles.graded import Graded
 from veridical.errors import UsageError
-from veridical.stats.objectives import OBJECTIVES, POSITIVES, named
+from veridical.stats.objectives import OBJECTIVES, POSITIVES, objective_named
 from veridical.stats.thresholds import best_threshold
 from veridical.stats.weights import combine, search
 from veridical.tuning.options import TuneOptions
@@ -44,14 +44,14 @@ def by_sklearn(name: str, labels: np.ndarray, risk: np.ndarray, cut: float, beta
 @pytest.mark.parametrize("cut", [0.2, 0.45, 0.8])
 def test_figures_of_the_right_answers_agree_with_scikit_learn(name: str, cut: float) -> None:
     risk = RISKS[:, 0]
-    found = named(name).value(LABELS, risk, cut, 2.0, "correct")
+    found = objective_named(name).value(LABELS, risk, cut, 2.0, "correct")
     assert found == pytest.approx(by_sklearn(name, LABELS, risk, cut, 2.0))
-    assert found != pytest.approx(named(name).value(LABELS, risk, cut, 2.0))
+    assert found != pytest.approx(objective_named(name).value(LABELS, risk, cut, 2.0))
 
 
 @pytest.mark.parametrize("name", ["auroc", "brier", "log_loss", "accuracy", "balanced_accuracy"])
 def test_the_others_are_the_same_for_both(name: str) -> None:
-    figures = [named(name).value(LABELS, RISKS[:, 0], 0.4, positive=p) for p in POSITIVES]
+    figures = [objective_named(name).value(LABELS, RISKS[:, 0], 0.4, positive=p) for p in POSITIVES]
     assert figures[0] == pytest.approx(figures[1])
 
 

@@ -9,6 +9,7 @@ import inspect
 import threading
 import types
 import typing
+import warnings
 from collections.abc import Callable, Coroutine, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -22,7 +23,7 @@ from veridical.core.scorer_calls import read_calls, refuse_duplicates
 from veridical.core.scores import Level
 from veridical.core.verdict_cuts import Cuts, Strictness
 from veridical.errors import UsageError, unknown_name
-from veridical.plugins import named
+from veridical.plugins import import_string
 
 if TYPE_CHECKING:
     from typing_extensions import Required, Unpack
@@ -56,7 +57,8 @@ class Declaration(TypedDict, total=False):
     level: Required[Level]
     source: Required[str]
     judges: bool
-    apart: bool
+    auxiliary: bool
+    apart: bool  # the name of ``auxiliary`` in version 0.2; goes away in 0.4
     needs: Iterable[str]
     cost: Cost
     uses: Iterable[Cost]
@@ -83,9 +85,9 @@ class Scorer:
     Attributes:
         judges: whether it judges every statement of the response by the contexts or references
             it is given, so that a verdict may rest on it.
-        apart: whether it speaks of something else than the truth of the response's statements, or
-            of some of them only: no verdict rests on it, and its risk is the record's only in a run
-            of such scorers alone.
+        auxiliary: the score does not measure factual support of all statements (e.g. answer
+            relevancy). No verdict rests on it, and its risk is the record's risk only in a run of
+            auxiliary scorers alone.
         needs: record fields (``samples``, ``contexts``, ``reference``, ``logprobs``) without
             which it is not applicable. ``against`` stands for whichever field its ``against``
             parameter names; a named proxy stands in for ``logprobs``.
@@ -128,7 +130,7 @@ class Scorer:
     level: Level
     source: str
     judges: bool = False
-    apart: bool = False
+    auxiliary: bool = False
     needs: frozenset[str] = frozenset()
     cost: Cost = "free"
     uses: frozenset[Cost] = frozenset()
@@ -151,6 +153,13 @@ class Scorer:
     def of(cls, name: str, function: ScorerFunction, **declared: Unpack[Declaration]) -> Scorer:
         """The scorer of a declaration, whose iterables may be of any type."""
         options: dict[str, Any] = dict(declared)
+        if "apart" in options:
+            warnings.warn(
+                f"scorer {name!r}: apart is auxiliary now; the old name goes away in version 0.4",
+                DeprecationWarning,
+                stacklevel=3,
+            )
+            options["auxiliary"] = options.pop("apart")
         known = Declaration.__annotations__
         for option in options:
             if option not in known:
@@ -351,7 +360,7 @@ class BoundScorer:
 
     def basis(self, record: Record) -> Basis:
         """What a scored risk of ``record`` rests on."""
-        if self.scorer.apart:
+        if self.scorer.auxiliary:
             return "words"
         if "against" in self.values:
             field = self.values["against"]
@@ -518,7 +527,7 @@ class Registry:
         builtin = self._builtin.get(name)
         if name not in self._scorers and (builtin is not None or name in _LAB):
             # outside the lock: an import waits for those of other threads
-            function = named(builtin[0]) if builtin else plugins.load(plugins.SCORERS, name)
+            function = import_string(builtin[0]) if builtin else plugins.load(plugins.SCORERS, name)
             declared: Scorer = getattr(function, DECLARED)
             return self._scorers.setdefault(name, declared)
         if name not in self._scorers:

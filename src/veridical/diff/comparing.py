@@ -370,15 +370,15 @@ def _signatures(pairs: Sequence[tuple[ComparedAnswer, ComparedAnswer]]) -> dict[
 
 
 def _refusal(a: Side, b: Side, different: Sequence[r.Difference]) -> str:
-    told = []
+    lines = []
     for d in different[:_NAMED]:
         if d.a is None or d.b is None:
-            told.append(f"only {(a if d.b is None else b).name} has {d.scorer}")
+            lines.append(f"only {(a if d.b is None else b).name} has {d.scorer}")
         else:
-            told.append(f"{d.scorer}: {d.a} and {d.b}")
+            lines.append(f"{d.scorer}: {d.a} and {d.b}")
     more = f"; and {len(different) - _NAMED} more" if len(different) > _NAMED else ""
     return (
-        f"the runs were not scored in the same way: {'; '.join(told)}{more}. What differs may be "
+        f"the runs were not scored in the same way: {'; '.join(lines)}{more}. What differs may be "
         f"the scoring, not the answers; {option_named('allow_different')} compares them all the "
         "same"
     )
@@ -437,15 +437,15 @@ def pair_of(
     y: ComparedAnswer,
     texts_a: Mapping[int, ShownText],
     texts_b: Mapping[int, ShownText],
-) -> tuple[str, str | None, r.Told, r.Told]:
+) -> tuple[str, str | None, r.FlipSide, r.FlipSide]:
     """The id, the question and both answers of a pair."""
     first, second = texts_a[x.place], texts_b[y.place]
-    return y.id, second.question or first.question, _told(x, first), _told(y, second)
+    return y.id, second.question or first.question, _flip_side(x, first), _flip_side(y, second)
 
 
-def _told(x: ComparedAnswer, text: ShownText) -> r.Told:
+def _flip_side(x: ComparedAnswer, text: ShownText) -> r.FlipSide:
     worst = text.worst
-    return r.Told(
+    return r.FlipSide(
         row=x.row,
         file=text.file,
         line=text.line,

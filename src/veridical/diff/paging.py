@@ -9,7 +9,7 @@ from veridical.diff.comparing import Texts, compared, direction_of, pair_of, ran
 from veridical.diff.options import DiffOptions
 from veridical.diff.pairing import paired
 from veridical.diff.reading import ComparedAnswer, Side
-from veridical.diff.result import Diff, Direction, Told
+from veridical.diff.result import Diff, Direction, FlipSide
 
 #: ``changed``: another verdict or decision; ``risk``: another risk.
 Only = Literal["all", "changed", "worse", "better", "other", "risk"]
@@ -26,8 +26,8 @@ class AnswerPair(NamedTuple):
     id: str
     question: str | None
     direction: Direction | None
-    a: Told
-    b: Told
+    a: FlipSide
+    b: FlipSide
     scores: list[tuple[str, float, float]]
 
 
@@ -80,8 +80,8 @@ class SideBySide:
         texts_b = self._texts[1]({y.place for _, _, y in chosen})
         shown = []
         for i, x, y in chosen:
-            told = pair_of(x, y, texts_a, texts_b)
-            shown.append(AnswerPair(*told[:2], self._directions[i], *told[2:], _moved(x, y)))
+            pair = pair_of(x, y, texts_a, texts_b)
+            shown.append(AnswerPair(*pair[:2], self._directions[i], *pair[2:], _moved(x, y)))
         return PairsPage(number, pages, len(places), shown)
 
     def _of(self, only: Only) -> Sequence[int]:

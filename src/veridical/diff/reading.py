@@ -88,7 +88,7 @@ class ShownText(NamedTuple):
     line: int | None
 
 
-class Read(NamedTuple):
+class LoadedRun(NamedTuple):
     """A run that is read already: its records, each with its result line, in input order."""
 
     results: Results
@@ -136,7 +136,9 @@ class Side:
         UsageError: it is neither, has not ended, holds no result, or lacks the field to split by.
     """
 
-    def __init__(self, path: Path, split_by: str | None = None, read: Read | None = None) -> None:
+    def __init__(
+        self, path: Path, split_by: str | None = None, read: LoadedRun | None = None
+    ) -> None:
         self.path, self.name = path, display(path)
         self.kind = "run" if path.is_dir() else "file"
         self.row_errors = 0
@@ -193,7 +195,7 @@ class Side:
         except UsageError as e:
             self._files = files = RunFiles(self.path)
             files.manifest()
-            files.vouch()
+            files.check_seals()
             self.row_errors = sum(1 for _ in files.errors()) + files.more_errors().total()
             self.notes.append(
                 f"{self.name}: only its results are read, not its records ({reason(e)})"

@@ -112,7 +112,7 @@ class ShownEvidence(BaseModel):
     text: str
 
 
-class Told(BaseModel):
+class FlipSide(BaseModel):
     """One of the two answers of a flip. It stands in ``line`` (from 1; null where there are no
     lines) of ``file``: the input of a run, or a file of results. ``answer`` is the whole answer;
     where only result lines are known it is put together from the sentences that were judged, and
@@ -141,8 +141,8 @@ class Flip(BaseModel):
     id: str
     question: str | None
     direction: Direction
-    a: Told
-    b: Told
+    a: FlipSide
+    b: FlipSide
 
 
 class Difference(BaseModel):

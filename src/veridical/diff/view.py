@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from rich.console import Console
 
-from veridical.diff.result import Diff, DiffEndpoint, DiffGate, Flip, Told
+from veridical.diff.result import Diff, DiffEndpoint, DiffGate, Flip, FlipSide
 from veridical.report import document
 from veridical.report.document import (
     Block,
@@ -176,10 +176,10 @@ def headline(flip: Flip, form: document.Form = "terminal") -> list[StyledText | 
     ]
 
 
-def outcome_of(told: Told) -> str:
+def outcome_of(side: FlipSide) -> str:
     """Verdict, decision and risk of one answer of a flip."""
-    parts = [told.verdict, *([told.decision] if told.decision else [])]
-    return ", ".join(parts) + ("" if told.risk is None else f" {told.risk:.2f}")
+    parts = [side.verdict, *([side.decision] if side.decision else [])]
+    return ", ".join(parts) + ("" if side.risk is None else f" {side.risk:.2f}")
 
 
 def _details(flip: Flip, form: document.Form) -> Iterator[Words]:

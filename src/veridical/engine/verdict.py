@@ -67,7 +67,7 @@ def judge_record(
     """
     count = len(record.samples)
     # what speaks of something else than the answer's statements makes a risk of its own only
-    scorers = [s for s in scorers if not s.scorer.apart] or scorers
+    scorers = [s for s in scorers if not s.scorer.auxiliary] or scorers
     risk, by = combine({s.identity: scores[s.key].risk for s in scorers}, count)
     parts = _Parsed(scores)
     lines = dict(scores)
@@ -209,7 +209,7 @@ def _why_unscored(
         return "language"
     available = {f for f in ("contexts", "reference", "samples", "logprobs") if record.has(f)}
     able = (s for s in scorers if s.needs and s.needs <= available)
-    if not all(s.scorer.apart for s in able):
+    if not all(s.scorer.auxiliary for s in able):
         return "not_judged"  # it had what it needs, and yet it did not apply
     return "nothing_to_check"
 

@@ -20,7 +20,7 @@ from veridical.stats import weights
 from veridical.stats.calibration import METHODS, Calibration
 from veridical.stats.calibration import fit as fit_calibration
 from veridical.stats.folds import grouped_folds
-from veridical.stats.objectives import Positive, check_beta, check_positive, named
+from veridical.stats.objectives import Positive, check_beta, check_positive, objective_named
 from veridical.stats.thresholds import best_threshold
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ class Recipe:
         Raises:
             UsageError: something in it is unknown, or does not go with the rest.
         """
-        objective = named(self.objective)
+        objective = objective_named(self.objective)
         check_beta(self.beta)
         check_positive(self.positive)
         if self.method not in LEARNED:
@@ -102,7 +102,7 @@ class Recipe:
     @property
     def threshold_objective(self) -> str:
         """What a threshold is fitted to."""
-        needs = named(self.objective).needs_threshold
+        needs = objective_named(self.objective).needs_threshold
         return self.objective if needs else THRESHOLD_OBJECTIVE
 
 

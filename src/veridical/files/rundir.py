@@ -145,7 +145,7 @@ class RunFiles:
             ) from None
         return dict(manifest)
 
-    def vouch(self) -> None:
+    def check_seals(self) -> None:
         """Look through it: where this computer has sealed nothing of it, all that can be read is
         shown; else only what is sealed."""
         distrusted = Distrusted()

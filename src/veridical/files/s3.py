@@ -102,7 +102,7 @@ def filesystem() -> Any:
 
 
 @contextlib.contextmanager
-def told(address: Address | str) -> Iterator[None]:
+def plain_errors(address: Address | str) -> Iterator[None]:
     """What goes wrong with an object, as a plain message.
 
     Raises:

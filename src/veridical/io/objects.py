@@ -108,7 +108,7 @@ class _Object:
     def _look(self) -> tuple[str, int]:
         """Tag and bytes of the object as it is now."""
         try:
-            with s3.told(self._address):
+            with s3.plain_errors(self._address):
                 about = self._store.head(self._address.key)
         except FileNotFoundError:
             raise UsageError(f"{self.name}: there is no such object") from None
@@ -226,7 +226,7 @@ def below(address: str) -> Iterator[str]:
         UsageError: there are none, or they are of several formats.
     """
     prefix = s3.parse(address)
-    with s3.told(prefix):
+    with s3.plain_errors(prefix):
         keys = [
             entry["path"]
             for some in s3.objects(prefix.bucket).list(prefix.key or None)

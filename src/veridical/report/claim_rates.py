@@ -46,7 +46,7 @@ class ModelRates(NamedTuple):
         rates: by the names in :data:`RATES`; one that is missing is shown as a dash.
         responses: that were judged.
         claims: that they make.
-        apart: responses that were not judged, as a scorer failed or did not apply.
+        unjudged: responses that were not judged, as a scorer failed or did not apply.
         total: the line sums up the others.
     """
 
@@ -54,7 +54,7 @@ class ModelRates(NamedTuple):
     rates: Mapping[str, Rate]
     responses: int
     claims: int
-    apart: int = 0
+    unjudged: int = 0
     total: bool = False
 
 
@@ -86,7 +86,7 @@ class RateTally:
 
 class _Counts:
     def __init__(self) -> None:
-        self.responses = self.claims = self.apart = 0
+        self.responses = self.claims = self.unjudged = 0
         self.shares = {name: Moments() for name in RATES}
 
     def add(self, score: Score | None) -> None:
@@ -94,7 +94,7 @@ class _Counts:
         raw = score.raw if score is not None and isinstance(score.raw, dict) else {}
         shares = {name: raw.get(name) for name in RATES}
         if score is None or whole is None or not all(map(_is_share, shares.values())):
-            self.apart += 1
+            self.unjudged += 1
             return
         self.responses += 1
         self.claims += len(score.units)
@@ -110,7 +110,7 @@ class _Counts:
             for name, m in self.shares.items()
             if m.n
         }
-        return ModelRates(model, rates, self.responses, self.claims, self.apart)
+        return ModelRates(model, rates, self.responses, self.claims, self.unjudged)
 
 
 def share_interval(shares: Moments, trials: int) -> tuple[float, float] | tuple[None, None]:

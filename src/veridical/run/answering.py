@@ -17,7 +17,7 @@ from veridical.files.temporary import temporary_folder
 from veridical.llm.llms import Llms
 from veridical.run.counting import CountingChat
 from veridical.run.pretending import PretendJournal
-from veridical.run.writing import FIGURES, of_ledger, summed, told
+from veridical.run.writing import FIGURES, of_ledger, summed, total_of
 from veridical.sampling.sample_run import count_rows, rows_to_ask
 from veridical.sampling.sampling import Answered, Failed, Sampler, SamplingProgress, answers
 
@@ -122,7 +122,7 @@ class Answering:
                             assert not isinstance(outcome, Record)  # nothing passes
                             progress.count(outcome)
                             if bad_row is None and not isinstance(outcome, Answered):
-                                bad_row = _told_of(outcome)
+                                bad_row = _problem_text(outcome)
         finally:
             await llms.close()
         return {
@@ -133,16 +133,16 @@ class Answering:
             "prompts": progress.answered,
             "bad_rows": progress.failed + progress.bad_rows,
             "bad_row": bad_row,
-            **_told(chat.needed.ledger, chat.further.ledger, speeds.speed_of([endpoint.name])),
+            **_total_of(chat.needed.ledger, chat.further.ledger, speeds.speed_of([endpoint.name])),
         }
 
 
-def _told_of(problem: Failed | RowError) -> str:
+def _problem_text(problem: Failed | RowError) -> str:
     return f"row {problem.row}: {problem.error}" if isinstance(problem, Failed) else str(problem)
 
 
-def _told(needed: Ledger, further: Ledger, speed: float | None) -> dict[str, Any]:
+def _total_of(needed: Ledger, further: Ledger, speed: float | None) -> dict[str, Any]:
     """The figures of a leg's calls, with those of the fewest that there can be."""
-    most = told([of_ledger(needed), of_ledger(further)], speed)
+    most = total_of([of_ledger(needed), of_ledger(further)], speed)
     fewest = of_ledger(needed)
     return {**most, "least": {name: fewest[name] for name in _RANGED}}

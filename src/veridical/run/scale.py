@@ -115,7 +115,9 @@ def at_scale(
         "hours": None if options.machines else options.hours or HOURS,
         "price": options.price,
         "deferral": None if _cascade_of(request) else _deferral(options),
-        "choices": [_told(c, there, here / (options.cores or here), options) for c in choices],
+        "choices": [
+            _plan_choice(c, there, here / (options.cores or here), options) for c in choices
+        ],
     }
 
 
@@ -227,7 +229,7 @@ def _cascade_of(request: Request) -> Sequence[float]:
     return [tier.stopped for tier in learned.tiers]
 
 
-def _told(
+def _plan_choice(
     choice: ScoringChoice, loads: dict[str, Load], machine: float, options: ScaleOptions
 ) -> dict[str, Any]:
     """Return the figures of a choice; ``machine`` is what this computer is of a machine, by
@@ -251,7 +253,7 @@ def _told(
             "cost": _saved(sum(cost.values()), sum(dear_cost.values())),
         }
     calls = {"calls": load.calls, "tokens_in": load.tokens_in, "tokens_out": load.tokens_out}
-    told: dict[str, Any] = _known(
+    planned: dict[str, Any] = _nan_to_none(
         {
             "name": choice.name,
             "records_per_second": 1 / spent if spent else None,
@@ -263,7 +265,7 @@ def _told(
             "saves": saves,
         }
     )
-    return told
+    return planned
 
 
 def _cost(load: Load, machine: float, options: ScaleOptions) -> dict[str, float]:
@@ -277,8 +279,8 @@ def _saved(cost: float, instead_of: float) -> float:
     return 1 - cost / instead_of if instead_of else math.nan
 
 
-def _known(told: Any) -> Any:
-    """Return ``told`` with None for what is not known."""
-    if isinstance(told, dict):
-        return {name: _known(value) for name, value in told.items()}
-    return None if isinstance(told, float) and math.isnan(told) else told
+def _nan_to_none(value: Any) -> Any:
+    """Return ``value`` with None for what is not known."""
+    if isinstance(value, dict):
+        return {name: _nan_to_none(inner) for name, inner in value.items()}
+    return None if isinstance(value, float) and math.isnan(value) else value

@@ -67,7 +67,7 @@ def summed(parts: Iterable[Mapping[str, Any]], names: Sequence[str]) -> dict[str
     return {name: None if None in of else sum(of) for name, of in values.items()}
 
 
-def told(parts: Sequence[Mapping[str, Any]], speed: float | None) -> dict[str, Any]:
+def total_of(parts: Sequence[Mapping[str, Any]], speed: float | None) -> dict[str, Any]:
     """The figures of ``parts`` together, with the ``hours`` of writing at ``speed`` and of what is
     computed here. ``complete`` is false where there may be more calls than those counted."""
     whole = summed(parts, (*FIGURES, "seconds"))

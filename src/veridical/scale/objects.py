@@ -317,7 +317,7 @@ class ObjectPlace:
         return True
 
     def _told(self) -> contextlib.AbstractContextManager[None]:
-        return s3.told(self._address)
+        return s3.plain_errors(self._address)
 
     def _key(self, name: str) -> str:
         return "/".join(part for part in (self._address.key, name) if part)

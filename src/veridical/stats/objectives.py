@@ -112,7 +112,7 @@ def check_beta(beta: float) -> None:
         raise UsageError(f"beta must be a positive number, not {beta}")
 
 
-def named(name: str) -> Objective:
+def objective_named(name: str) -> Objective:
     """The objective of this name.
 
     Raises:

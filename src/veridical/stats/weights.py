@@ -14,7 +14,7 @@ import numpy as np
 from veridical.arrays import Bools, Floats
 from veridical.errors import UsageError
 from veridical.stats.metrics.calibration import EPSILON
-from veridical.stats.objectives import Objective, Positive, named
+from veridical.stats.objectives import Objective, Positive, objective_named
 from veridical.stats.thresholds import best_threshold
 
 #: Decimals of a combined risk: what differs by less is tied.
@@ -118,14 +118,14 @@ def search(
             positive number; risks are not in [0, 1]; the scored rows are all of one label.
         ValueError: shapes differ.
     """
-    chosen = named(objective)
+    chosen = objective_named(objective)
     if joint and not chosen.needs_threshold:
         raise UsageError(f"joint tuning is for objectives with a threshold, not {objective!r}")
     risks, wrong = _checked(risks, labels)
     truth = wrong.astype(np.float64)
     # to find the right ones is the same task by what the risks leave to 1
     found, sought = (risks, wrong) if positive == "hallucinated" else (1 - risks, ~wrong)
-    tuned_for = named("auroc") if chosen.needs_threshold and not joint else chosen
+    tuned_for = objective_named("auroc") if chosen.needs_threshold and not joint else chosen
     weights = np.ones(1)
     if risks.shape[1] > 1:
         landscape = _Landscape(found, sought, tuned_for, beta)

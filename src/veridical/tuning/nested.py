@@ -23,7 +23,7 @@ from veridical.stats import calibration
 from veridical.stats.comparisons import bootstrap_p, holm
 from veridical.stats.metrics import Targets, compute
 from veridical.stats.metrics.metric import finite
-from veridical.stats.objectives import named
+from veridical.stats.objectives import objective_named
 from veridical.stats.resampling import Resampler, interval
 from veridical.stats.thresholds import best_threshold
 from veridical.tuning.held_out import HeldOutTargets, out_of_fold
@@ -156,7 +156,7 @@ class Nested:
     def best(self) -> ComponentRow | None:
         """The component that is best alone."""
         scored = [r for r in self.rows if r.alone.value is not None]
-        larger = named(self.metric).larger_is_better
+        larger = objective_named(self.metric).larger_is_better
         return max(
             scored, key=lambda r: (1 if larger else -1) * (r.alone.value or 0.0), default=None
         )
@@ -245,7 +245,7 @@ def nested(
     check_enough(graded, cv)
     say = tell or (lambda text: None)
     fold = folds(graded, cv, recipe.seed)
-    objective = named(recipe.objective)
+    objective = objective_named(recipe.objective)
     calibrated = recipe.calibrate is not None
     decided = objective.needs_threshold or recipe.objective in _OF_RISK
     decided = decided or recipe.min_precision is not None
@@ -326,7 +326,7 @@ class _Measure:
         self._graded = graded
         self._recipe = recipe
         self._bootstrap = bootstrap
-        self._sign = 1.0 if named(recipe.objective).larger_is_better else -1.0
+        self._sign = 1.0 if objective_named(recipe.objective).larger_is_better else -1.0
 
     def figure(
         self, judged: HeldOutTargets, among: NDArray[np.bool_] | None = None
@@ -403,7 +403,7 @@ def _component(graded: Graded, order: Floats, recipe: Recipe, fold: Ints) -> Hel
     """One component alone, judged as the ensemble is."""
     risk = order.copy()
     called = np.zeros(len(order), dtype=np.bool_)
-    objective = named(recipe.objective)
+    objective = objective_named(recipe.objective)
     method = recipe.calibrate
     if method is None and recipe.method in ("logistic", "boosted"):
         method = "platt"

@@ -56,7 +56,7 @@ _CLIP = 300  # characters of arguments and results that the raw value shows
     "actions",
     level="sentence",
     source="Veridical: claimed actions looked up among the conversation's tool calls",
-    apart=True,
+    auxiliary=True,
     raw_is="risk",
     raw_key="risk",
     presets={"all"},

@@ -53,7 +53,7 @@ def _check(by: str, aggregate: str, questions: int, llm: str | None, **_: object
     costs_by=_costs,
     prompts=_prompts,
     check=_check,
-    apart=True,
+    auxiliary=True,
     raw_is="confidence",
     presets={"all"},
     added={"by", "questions", "llm"},

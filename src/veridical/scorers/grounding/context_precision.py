@@ -35,7 +35,7 @@ EVEN = 0.5
     version=2,
     needs={"contexts"},
     source="Es 2024 (Ragas), its library's context precision",
-    apart=True,
+    auxiliary=True,
     raw_key="precision",
     **SHARED,
 )

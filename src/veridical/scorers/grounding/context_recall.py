@@ -28,7 +28,7 @@ from veridical.scorers.grounding._reference_statements import (
     version=2,
     needs={"contexts", "reference"},
     source="Es 2024 (Ragas), its library's context recall; statements after Hu 2024 (RefChecker)",
-    apart=True,
+    auxiliary=True,
     raw_key="recall",
     **SHARED,
 )

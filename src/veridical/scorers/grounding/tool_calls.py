@@ -53,7 +53,7 @@ def _costs(*, by: str, **_: object) -> set[str]:
     uses={"llm"},
     costs_by=_costs,
     prompts=(_PROMPT,),
-    apart=True,
+    auxiliary=True,
     raw_is="risk",
     raw_key="risk",
     presets={"all"},

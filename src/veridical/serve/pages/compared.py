@@ -9,7 +9,7 @@ from collections.abc import Set as AbstractSet
 from typing import TYPE_CHECKING
 
 from veridical.diff.paging import SideBySide
-from veridical.diff.reading import Read, ShownText, Side
+from veridical.diff.reading import LoadedRun, ShownText, Side
 from veridical.errors import UsageError, VeridicalError
 
 if TYPE_CHECKING:
@@ -95,14 +95,14 @@ class RunComparison:
             side = Side(run.path)
             self._passed += 1
             return side, side.texts
-        side = Side(run.path, read=Read(read.results, self._counted(read)))
+        side = Side(run.path, read=LoadedRun(read.results, self._counted(read)))
 
         def texts(places: AbstractSet[int]) -> dict[int, ShownText]:
             return {place: run.text(side.answers[place].row) for place in places}
 
         return side, texts
 
-    def _counted(self, read: Read) -> Iterator[tuple[Record, bytes]]:
+    def _counted(self, read: LoadedRun) -> Iterator[tuple[Record, bytes]]:
         count = max(1, read.results.summary().records)
         for record in read.records:
             self._passed += 1 / count

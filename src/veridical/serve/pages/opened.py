@@ -17,7 +17,7 @@ import numpy as np
 
 from veridical.api import reopen
 from veridical.core.prompt_text import question_text
-from veridical.diff.reading import Read, ShownText
+from veridical.diff.reading import LoadedRun, ShownText
 from veridical.engine.results import MIN_COVERAGE
 from veridical.errors import UsageError, VeridicalError
 from veridical.files.rundir import check_free
@@ -175,14 +175,14 @@ class OpenRun:
         while self._look() is None:
             pass
 
-    def read(self) -> Read | None:
+    def read(self) -> LoadedRun | None:
         """The run with its records, which are read one by one as they are asked for; None where it
         has gone on since it was read, or not every record has a result. To be called when it is
         settled."""
         reading = self._reading
         if reading is None or reading.results.waiting or reading.stamp != self.stamp():
             return None
-        return Read(reading.results, self._lines(reading.items))
+        return LoadedRun(reading.results, self._lines(reading.items))
 
     def _lines(self, items: Items) -> Iterator[tuple[Record, bytes]]:
         for place in range(len(items)):

@@ -25,7 +25,7 @@ from veridical.serve.pages.opened import PAGE, REST, OpenRun, facts, is_live
 from veridical.text.display import cut, display
 
 if TYPE_CHECKING:
-    from veridical.diff.result import Told
+    from veridical.diff.result import FlipSide
 
 #: Folders in each other that are looked through, entries that are listed, and bytes of a file of
 #: figures that is read.
@@ -387,8 +387,8 @@ def _figure(told: Any) -> str:
     return f"{value:.3f}" + (f" [{low:.3f}, {high:.3f}]" if known else "")
 
 
-def _side(told: Told) -> dict[str, Any]:
-    return told.model_dump(exclude={"file", "line"})
+def _side(side: FlipSide) -> dict[str, Any]:
+    return side.model_dump(exclude={"file", "line"})
 
 
 def _written(write: Callable[[Path], Any]) -> str:

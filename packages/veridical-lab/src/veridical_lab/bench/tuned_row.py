@@ -10,7 +10,7 @@ import numpy as np
 from veridical.arrays import Floats
 from veridical.ensembles.fitting import Recipe, fit_one, folds
 from veridical.ensembles.graded import Graded
-from veridical.stats.objectives import named
+from veridical.stats.objectives import objective_named
 from veridical_lab.bench.datasets.suite import Labelled, Task
 from veridical_lab.bench.judged import TaskTargets
 from veridical_lab.bench.judgements import FAILED, NOT_APPLICABLE, RISK, Column, Scores
@@ -50,7 +50,9 @@ def tuned(
     if min(truth.sum(), len(truth) - truth.sum()) < _FEWEST:
         return None, [f"{TUNED}: fewer than {_FEWEST} targets of either kind"]
     objective = task.objective or "auroc"
-    recipe = Recipe("weighted", objective, joint=named(objective).needs_threshold, seed=seed)
+    recipe = Recipe(
+        "weighted", objective, joint=objective_named(objective).needs_threshold, seed=seed
+    )
     # What is weighed is the degree of the positives: 1 - risk where these are the right ones.
     degrees = {name: 1 - x if task.flip else x for name, x in risks.items()}
     graded = Graded.of(degrees, truth, groups=targets.groups)

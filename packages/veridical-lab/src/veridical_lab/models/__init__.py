@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from veridical.core.model_names import ModelName, forms, no_model
 from veridical.models.catalog import options_of
-from veridical.plugins import named
+from veridical.plugins import import_string
 
 if TYPE_CHECKING:
     from veridical.core.protocols import Checkpoint
@@ -44,7 +44,7 @@ def load_checkpoint(
         ModelError: the model cannot be loaded, or is of another kind.
     """
     where, options = _named(spec)
-    back_end = named(f"{__name__}.{_BACK_ENDS[kind]}")
+    back_end = import_string(f"{__name__}.{_BACK_ENDS[kind]}")
     model: Checkpoint = back_end(where, device=device, threads=threads, **options)
     return model
 

@@ -13,7 +13,7 @@ from veridical.files.temporary import temporary_folder
 from veridical.run.counting import CountingChat
 from veridical.run.plans import engine_of
 from veridical.run.pretending import PretendJournal
-from veridical.run.writing import FIGURES, of_ledger, of_scoring, of_seconds, summed, told
+from veridical.run.writing import FIGURES, of_ledger, of_scoring, of_seconds, summed, total_of
 from veridical_lab.studies.checkembed import counting, records, timing
 from veridical_lab.studies.checkembed.asks import Ask
 from veridical_lab.studies.checkembed.generating import Written
@@ -70,7 +70,12 @@ def _without_texts(
         rows = counting.records_of(options)
         part = of_scoring(rows, resolve(counting.SCORER), engine, _FEW)
         count = len(rows) + len(counting.single_records(options))  # of the same images
-    return {"study": study, "size": size_of(study, options), **told([part], None), "records": count}
+    return {
+        "study": study,
+        "size": size_of(study, options),
+        **total_of([part], None),
+        "records": count,
+    }
 
 
 def _written(
@@ -92,7 +97,7 @@ def _written(
     return {
         "study": study,
         "size": size_of(study, request.options),
-        **told([of_ledger(chat.needed.ledger), *parts], speed),
+        **total_of([of_ledger(chat.needed.ledger), *parts], speed),
         "records": sum(len(rows) for rows, _ in scored),
     }
 

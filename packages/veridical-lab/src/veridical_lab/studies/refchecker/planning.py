@@ -14,7 +14,7 @@ from veridical.engine.engine import Engine
 from veridical.engine.run import Task
 from veridical.errors import NotApplicable
 from veridical.run.options import SpeedOptions
-from veridical.run.writing import of_scoring, of_seconds, summed, told
+from veridical.run.writing import of_scoring, of_seconds, summed, total_of
 from veridical_lab.studies.refchecker import filtering
 from veridical_lab.studies.refchecker.judged import (
     JudgedClaim,
@@ -121,7 +121,7 @@ def _plan(
     return {
         "size": dict(size),
         "records": records,
-        **told(parts, speed),
+        **total_of(parts, speed),
         "again": summed([part["again"] for part in parts if "again" in part], _AGAIN),
         "tokens_per_second": speed,
         "llm": ", ".join(names) or None,
