@@ -115,7 +115,9 @@ def test_an_answer_of_a_million_values_is_refused(form: str, field: str) -> None
     text = many_values(form, 1_000_000)
     values: dict[str, Any] = {"response": "x", field: text if field == "response" else [text]}
     tracemalloc.start()
-    with pytest.raises(ValidationError, match=r"\d+ values, of which 50000 can be judged: split"):
+    with pytest.raises(
+        ValidationError, match=r"\d+ values, more than the 50000 that can be judged; split"
+    ):
         Record(**values)
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
@@ -124,7 +126,7 @@ def test_an_answer_of_a_million_values_is_refused(form: str, field: str) -> None
 
 @pytest.mark.parametrize("form", ["list", "objects", "csv"])
 def test_values_of_a_structured_answer_are_counted(form: str) -> None:
-    with pytest.raises(ValidationError, match=r"1[12]\d{3} values, of which 10000 can be judged"):
+    with pytest.raises(ValidationError, match=r"1[12]\d{3} values, more than the 10000 that can"):
         Record(response=many_values(form, 12_000))
     assert Record(response=many_values(form, 9_000)).response
 

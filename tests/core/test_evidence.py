@@ -155,7 +155,7 @@ def test_another_scorers_score_is_computed_once() -> None:
 def test_rings_are_refused_and_named(name: str, ring: str) -> None:
     found = one(name)  # what fails is the innermost question; its asker hands the failure on
     assert found.status == "failed" and found.risk is None
-    assert found.reason == f"UsageError: scorers ask for each other: {ring}"
+    assert found.reason == f"UsageError: scorers depend on each other in a cycle: {ring}"
     assert found.signature == f"{name}|v1"
 
 
@@ -179,11 +179,11 @@ def test_a_failure_can_be_caught_by_who_asked() -> None:
         ("needy", "not_applicable", "the record has no contexts"),
         ("silent", "failed", "KeyError:"),
         ("wrong", "failed", "TypeError: the scorer returned float, not a Score"),
-        ("waits", "failed", "a free scorer must not wait for anything"),
+        ("waits", "failed", "a free scorer must not await"),
         (
             "embeds",
             "failed",
-            "UsageError: a scorer asked for embeddings",
+            "UsageError: a scorer requested embeddings",
         ),
         ("unknown", "failed", "UsageError:"),
         ("over", "failed", "ValidationError:"),

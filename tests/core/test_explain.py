@@ -38,7 +38,7 @@ def result(*units: Unit, **fields: Any) -> Result:
 def test_a_contradiction_is_told_with_its_evidence_and_place() -> None:
     assert result(RIGHT, WRONG, OFF).explain() == (
         "CONTRADICTED: a source says otherwise\n"
-        "Risk 0.80 by ensemble (0 is the best, 1 the worst).\n"
+        "Risk 0.80 by ensemble (0 is best, 1 is worst).\n"
         "\n"
         "    Ada wrote a program.\n"
         "    supported, risk 0.10\n"
@@ -60,8 +60,8 @@ def test_an_unclear_sentence_is_shown_for_a_look_and_not_accused() -> None:
     told = result(RIGHT, doubted, verdict="unclear", risk=0.55)
     assert told.worst == doubted
     assert told.explain() == (
-        "UNCLEAR: something speaks against it, not enough to say so\n"
-        "Risk 0.55 by ensemble (0 is the best, 1 the worst).\n"
+        "UNCLEAR: there is evidence against it, but not enough to flag it\n"
+        "Risk 0.55 by ensemble (0 is best, 1 is worst).\n"
         "\n"
         "    Ada wrote a program.\n"
         "    supported, risk 0.10\n"

@@ -135,7 +135,7 @@ def test_bench_names_a_value_of_another_type(data: Any, options: Any, said: str)
 @pytest.mark.parametrize(
     ("keywords", "said"),
     [
-        ({"scorers": 3}, "scorers must be a text or a list, not 3"),
+        ({"scorers": 3}, "scorers must be a string or a list, not 3"),
         ({"engine": 3}, "engine must be an Engine, not 3"),
         ({"out": 3}, "out must be a path, not 3"),
         ({"policy": 3}, "policy must be a path, not 3"),

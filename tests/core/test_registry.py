@@ -356,6 +356,6 @@ def test_the_old_name_of_auxiliary_holds_with_a_warning() -> None:
     async def function(record: object, evidence: object) -> None: ...
 
     with pytest.deprecated_call(match="apart is auxiliary now"):
-        old = Scorer.of("x", function, level="passage", source="-", apart=True)  # type: ignore[arg-type]
+        old = Scorer.of("x", function, level="response", source="-", apart=True)  # type: ignore[arg-type]
     assert old.auxiliary
-    assert not Scorer.of("x", function, level="passage", source="-").auxiliary  # type: ignore[arg-type]
+    assert not Scorer.of("x", function, level="response", source="-").auxiliary  # type: ignore[arg-type]

@@ -149,11 +149,15 @@ BAD = (
         "is an address, and none is fetched",
     ),
     ({"response": "a", "label": 2}, "label", "from 0 (right) to 1"),
-    ({"answer": f"[{'1,' * 10_000}1]"}, "answer", "10001 values, of which 10000 can be judged"),
+    (
+        {"answer": f"[{'1,' * 10_000}1]"},
+        "answer",
+        "10001 values, more than the 10000 that can be judged",
+    ),
     (
         {"response": "a", "samples": ["b", f"[{'1,' * 10_000}1]"]},
         "samples[1]",
-        "10001 values, of which 10000 can be judged: split the answer",
+        "10001 values, more than the 10000 that can be judged; split the answer",
     ),
 )
 

@@ -1,1 +1,1 @@
-"""Nouns: records, scores, the registry of scorers, and the Evidence that they ask."""
+"""Core types: records, scores, the scorer registry and the Evidence interface."""

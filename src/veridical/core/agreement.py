@@ -8,13 +8,13 @@ from veridical.core.prompt_text import last_question
 from veridical.core.records import Record, Source
 from veridical.text.reasoning import answer_only
 
-_MAX_SHORT = 200  # characters of an answer that is compared as a whole
+_MAX_SHORT = 200  # characters; only shorter answers are compared as a whole
 
 
 def known_agreement(record: Record, sources: Sequence[Source]) -> list[bool | None]:
-    """Return for each sample or reference whether it gives the same short answer.
+    """Return for each sample or reference True if it gives the same short answer, else False.
 
-    None where the notation does not tell, so that a model has to: see
+    None where notation alone cannot decide, so that a model is needed; see
     :func:`veridical.text.values.answers.same_answer`.
     """
     answer = record.answer.strip()

@@ -1,4 +1,4 @@
-"""The parameter ``answer`` of scorers that compare answers: which part of each they compare."""
+"""The ``answer`` parameter: the part of each answer that scorers compare."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from veridical.text.answer_part import part_finder
 
 
 class NoAnswerPart(VeridicalError):
-    """A text in which the part that is to be compared is not found."""
+    """Error: the part to compare is not found in a text."""
 
 
 class AnswerPart(str):
-    """Annotation of a scorer's parameter ``answer``: checked when the scorer is bound."""
+    """Annotation of the scorer parameter ``answer``, validated when the scorer is bound."""
 
     @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: Any) -> Any:
@@ -31,9 +31,10 @@ class AnswerPart(str):
 
 
 def check_part(answer: str) -> None:
-    """
+    """Check that ``answer`` names a part of an answer.
+
     Raises:
-        UsageError: it names no part.
+        UsageError: ``answer`` names no part.
     """
     try:
         part_finder(answer)
@@ -42,12 +43,13 @@ def check_part(answer: str) -> None:
 
 
 class Parts(NamedTuple):
-    """What is compared.
+    """The texts that are compared.
 
     Attributes:
-        response: text of the response.
-        others: of each source, None where nothing was found: it agrees with nothing.
-        sources: they, in the same order.
+        response: the part of the response that is compared.
+        others: the part of each source; None where it is not found: such a source agrees with
+            nothing.
+        sources: the sources, in the same order.
     """
 
     response: str
@@ -56,17 +58,16 @@ class Parts(NamedTuple):
 
     @property
     def found(self) -> list[int]:
-        """Places of the others that have a text."""
+        """Indices of the ``others`` that have a text."""
         return [i for i, text in enumerate(self.others) if text is not None]
 
 
 def answer_parts(record: Record, against: Against, answer: str | None) -> Parts:
-    """The response and what it is compared with: whole texts where ``answer`` is None, else that
-    part of each.
+    """Return the texts to compare: whole texts if ``answer`` is None, else that part of each.
 
     Raises:
         NotApplicable: the response is blank, or there is nothing to compare it with.
-        NoAnswerPart: it is not found in the response, or in none of the sources.
+        NoAnswerPart: the part is not found in the response, or in no source.
     """
     response = record.need_answer()
     sources = record.against(against)

@@ -1,12 +1,12 @@
-"""A risk in words: its band, and what it says where it is calibrated."""
+"""Risk bands (low, medium, high) and their explanation in words."""
 
 from __future__ import annotations
 
 from typing import Literal
 
 Band = Literal["low", "medium", "high"]
-#: A risk under the first is low, and one over the second is high: at equal numbers of right and
-#: wrong answers, fewer than one in three, or more than two in three, that scored so were wrong.
+#: Upper bound of a low risk and lower bound of a high one. Among equal numbers of right and wrong
+#: answers, fewer than one in three (more than two in three) answers with such a risk were wrong.
 LOW, HIGH = 1 / 3, 2 / 3
 #: The share of wrong answers that the default's risk is calibrated to.
 EVEN = 0.5
@@ -14,23 +14,23 @@ NOT_YOURS = "not calibrated on your data"
 
 
 def band(risk: float) -> Band:
-    """``low`` (risk < 1/3), ``high`` (risk > 2/3), else ``medium``.
+    """Return ``low`` (risk < 1/3), ``high`` (risk > 2/3) or ``medium``.
 
     Raises:
         ValueError: the risk is not in [0, 1].
     """
     if not 0 <= risk <= 1:
-        raise ValueError(f"a risk is in [0, 1], not {risk}")
+        raise ValueError(f"risk must be in [0, 1], not {risk}")
     return "low" if risk < LOW else "high" if risk > HIGH else "medium"
 
 
 def explain_risk(risk: float, *, tuned: bool = False, prior: float = EVEN) -> str:
-    """One plain sentence on what a calibrated risk says.
+    """Explain a calibrated risk in one sentence.
 
     Args:
-        risk: in [0, 1], of the default or of a calibrated tuned ensemble.
-        tuned: whether it was calibrated on the user's own graded answers.
-        prior: the share of wrong answers that an untuned risk is for, in (0, 1).
+        risk: in [0, 1], from the default or a calibrated tuned ensemble.
+        tuned: True if the risk was calibrated on the user's own graded answers.
+        prior: share of wrong answers, in (0, 1), to which an untuned risk is calibrated.
 
     Raises:
         ValueError: the risk is not in [0, 1], or the prior not in (0, 1).
@@ -44,7 +44,7 @@ def explain_risk(risk: float, *, tuned: bool = False, prior: float = EVEN) -> st
 
 
 def meaning(prior: float = EVEN) -> str:
-    """What the default's risks mean, in one plain sentence.
+    """Explain the default's risks in one sentence.
 
     Raises:
         ValueError: the prior is not in (0, 1).
@@ -56,7 +56,7 @@ def meaning(prior: float = EVEN) -> str:
 
 
 def _share(risk: float) -> str:
-    """A risk as a share of ten; of a hundred near the ends."""
+    """Return a risk as a share of ten, or of a hundred near 0 and 1."""
     if 0.05 <= risk <= 0.95:
         return f"about {round(10 * risk)} in 10"
     if risk < 0.01:
@@ -68,5 +68,5 @@ def _share(risk: float) -> str:
 
 def _part(prior: float) -> str:
     if not 0 < prior < 1:
-        raise ValueError(f"a prior is in (0, 1), not {prior}")
+        raise ValueError(f"prior must be in (0, 1), not {prior}")
     return "half" if prior == EVEN else f"{100 * prior:.3g} %"

@@ -1,4 +1,4 @@
-"""Independent units: which records of an input depend on each other."""
+"""Independent units: groups of records that depend on each other."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a scorer sees: ``evidence``, through which it asks for everything it needs."""
+"""The ``evidence`` object: all model requests of a scorer."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ if TYPE_CHECKING:
     from veridical.core.verdicts import Verdicts
 
 _T = TypeVar("_T")
-_REASON = 300  # characters of a failure's reason that are kept
+_REASON = 300  # characters kept of the reason of a failure
 
 
 class Evidence(ABC):
-    """Requests on behalf of one record. Everything asked twice is computed once."""
+    """Model requests on behalf of one record. Equal requests are computed once."""
 
     def __init__(self, record: Record) -> None:
         self.record = record
@@ -36,7 +36,8 @@ class Evidence(ABC):
         self._made: dict[Hashable, Any] = {}
 
     def words(self, text: str) -> list[str]:
-        """Word and punctuation tokens of ``text``, cased (see :mod:`veridical.text.words`)."""
+        """Return word and punctuation tokens of ``text``, cased (see
+        :mod:`veridical.text.words`)."""
         tokens = self._words.get(text)
         if tokens is None:
             from veridical.text.words import words_of
@@ -45,11 +46,11 @@ class Evidence(ABC):
         return tokens
 
     def once(self, key: Hashable, make: Callable[[], _T]) -> _T:
-        """``make()``, kept for as long as this record is scored: what several scorers read.
+        """Return ``make()``, cached while this record is scored, so that several scorers share it.
 
-        Nobody may alter what is kept. ``key`` names the thing and all that it depends on besides
-        the record; begin it with a function or string of your own. What ``make`` raises is not
-        kept. What it returns should not refer to this object: that would be a cycle.
+        The cached value must not be altered. ``key`` names the value and everything that it depends
+        on besides the record; begin it with a function or string of your own. Exceptions of
+        ``make`` are not cached. The value should not refer to this object: that would be a cycle.
         """
         if key not in self._made:
             self._made[key] = make()
@@ -59,35 +60,38 @@ class Evidence(ABC):
     async def ask(
         self, kind: str, requests: Sequence[Any], model: str | None = None
     ) -> list[NDArray[Any]]:
-        """Packed answers to ``requests``, in order, by a model of any kind: the one that ``model``
-        names, or the run's own. What a request is the back end says.
+        """Return packed answers to ``requests``, in order, from a model of any kind: the one named
+        by ``model``, or the run's own. The back end defines the form of a request.
 
         Args:
             kind: a name in :data:`veridical.core.kinds.KINDS`.
 
         Raises:
-            UsageError: there is no such kind, or the run has no model of its own of it.
-            ModelError: the model failed on one of them, or cannot be loaded.
+            UsageError: there is no such kind, or the run has no model of this kind.
+            ModelError: the model failed on a request, or cannot be loaded.
         """
-        raise UsageError(f"a scorer asked a {kind}, which its declared cost does not cover")
+        raise UsageError(
+            f"a scorer requested a {kind}, which its declared cost does not cover; declare that "
+            "cost"
+        )
 
     async def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Sentence embeddings, (len(texts), d) float32, rows of unit length.
+        """Return sentence embeddings, (len(texts), d) float32, rows of unit length.
 
         Raises:
-            NotApplicable: the model does not read the script most of the texts are in.
-            ModelError: the model failed on one of them.
+            NotApplicable: the model does not read the script of most of the texts.
+            ModelError: the model failed on a text.
         """
         raise _undeclared("embeddings")
 
     async def embed_images(self, pictures: Mapping[str, Picture]) -> NDArray[np.float32]:
-        """Embeddings of images, (len(pictures), d) float32, rows of unit length.
+        """Return embeddings of images, (len(pictures), d) float32, rows of unit length.
 
         Args:
-            pictures: by what an error is to call them, such as ``samples[1].image``.
+            pictures: by the name that errors use, such as ``samples[1].image``.
 
         Raises:
-            ModelError: one of them cannot be read, or the model failed on it.
+            ModelError: an image cannot be read, or the model failed on it.
         """
         raise _undeclared("an image embedder")
 
@@ -97,109 +101,114 @@ class Evidence(ABC):
         references: Sequence[str],
         idf: Mapping[int, float] | bool | None = None,
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """BERTScore precision and recall of every pair, each (len(candidates), len(references)).
+        """Return BERTScore precision and recall of every pair, each (len(candidates),
+        len(references)).
 
-        ``idf=True`` weighs tokens by inverse document frequency over ``references``, as
-        bert-score does. Raises as :meth:`embed` does.
+        ``idf=True`` weights tokens by inverse document frequency over ``references``, as bert-score
+        does. Raises the errors of :meth:`embed`.
         """
         raise _undeclared("token embeddings")
 
     async def token_vectors(self, texts: Sequence[str]) -> list[TokenVectors]:
-        """Contextual vectors of the tokens of each text, with their places in it. Ask for no more
-        at once than is used up together. Raises as :meth:`embed` does."""
+        """Return the contextual token vectors of each text, with their offsets in it. Request no
+        more texts at once than are used together: the vectors are large. Raises the errors of
+        :meth:`embed`."""
         raise _undeclared("token embeddings")
 
     async def token_encoder_identity(self) -> tuple[str, str]:
-        """Name and revision of the run's token encoder."""
+        """Return name and revision of the run's token encoder."""
         raise _undeclared("token embeddings")
 
     async def nli(self, pairs: Sequence[tuple[str, str]], model: str | None = None) -> Verdicts:
-        """Verdicts of an NLI model on (premise, hypothesis) pairs, in order: the run's own, or
-        the one that ``model`` names (see :data:`veridical.models.NLI_FORMS`).
+        """Return verdicts of an NLI model on (premise, hypothesis) pairs, in order: of the run's
+        own model, or of the one named by ``model`` (see :data:`veridical.models.NLI_FORMS`).
 
-        Ask for all pairs in one call. Pairs that occur twice, here or in another scorer's
-        request, are judged once. A text entails itself, so that costs no model work. A scorer
-        takes the name as its parameter ``nli``, so that plan and fingerprint know of it.
+        Request all pairs in one call. Equal pairs, also of other scorers, are judged once. A text
+        entails itself without model work. A scorer declares the name as its parameter ``nli``, so
+        that plan and fingerprint include it.
 
         Raises:
             NotApplicable: the model does not read the language of the premises or hypotheses.
-            ModelError: the model failed on one of the pairs, or cannot be loaded.
+            ModelError: the model failed on a pair, or cannot be loaded.
         """
         raise _undeclared("an NLI model")
 
     def nli_by_llm(self, model: str | None = None) -> bool:
-        """Whether the run's NLI model, or the one that ``model`` names, is an LLM, so that each
-        pair is a call to be paid for."""
+        """Return True if the NLI model (the run's own, or ``model``) is an LLM, so that each pair
+        is a paid call."""
         return False
 
     async def nli_languages(self, model: str | None = None) -> frozenset[str] | None:
-        """Return the languages that the run's NLI model reads, or the one that ``model`` names;
-        None if it reads any (see :mod:`veridical.core.language_gate`).
+        """Return the languages that the NLI model (the run's own, or ``model``) reads; None if it
+        reads any. See :mod:`veridical.core.language_gate`.
 
         Raises:
-            ModelError: it cannot be loaded.
+            ModelError: the model cannot be loaded.
         """
         return None
 
     async def nli_name(self, model: str | None = None) -> str:
-        """The name of the run's NLI model, or of the one that ``model`` names.
+        """Return the name of the run's NLI model, or of the one named by ``model``.
 
         Raises:
-            ModelError: it cannot be loaded.
+            ModelError: the model cannot be loaded.
         """
         raise _undeclared("an NLI model")
 
     async def wrong_words(
         self, pairs: Sequence[tuple[str, str]], model: str | None = None
     ) -> list[NDArray[np.float64]]:
-        """For each of ``pairs`` the risk in [0, 1] that a word of the hypothesis is wrong, of its
-        :func:`~veridical.text.words.lettered_spans` in order. The forward that judges a pair
-        (:meth:`nli`) tells it too.
+        """Return, for each pair, the risk in [0, 1] that each word of the hypothesis is wrong.
+
+        Words are the :func:`~veridical.text.words.lettered_spans` of the hypothesis, in order. The
+        same forward pass as :meth:`nli` yields them.
 
         Raises:
-            NotApplicable: the model tells no words; else as :meth:`nli`.
+            NotApplicable: the model reports no words; else as :meth:`nli`.
             ModelError: as :meth:`nli`.
         """
         raise _undeclared("an NLI model")
 
     async def chat(self, requests: Sequence[ChatRequest], llm: str | None = None) -> list[Reply]:
-        """Replies to ``requests``, in order, by the run's LLM or by the endpoint named ``llm``.
+        """Return replies to ``requests``, in order, from the run's LLM or the endpoint named
+        ``llm``.
 
-        Ask for all of a round in one call: they run concurrently. Equal requests, here or in
-        another scorer's, are sent once; what the journal holds is not sent at all.
+        Request all of a round in one call: they run concurrently. Equal requests, also of other
+        scorers, are sent once; journaled replies are not requested again.
 
         Raises:
             UsageError: no LLM was named.
-            LlmError: one of the calls brought no answer. (A cut or empty one is an answer:
-                see :meth:`Reply.whole`.)
+            LlmError: a call brought no answer. (A cut or empty one is an answer: see
+                :meth:`Reply.whole`.)
         """
         raise _undeclared("an LLM")
 
     def tells_tokens(self, llm: str | None = None) -> bool:
-        """Whether the run's LLM, or the endpoint named ``llm``, surely tells the probabilities of
-        the tokens that it writes, so that a verdict need not be written out."""
+        """Return True if the LLM (the run's own, or ``llm``) is known to report token
+        probabilities, so that a verdict need not be written out."""
         return False
 
     def calibration(self, llm: str | None = None) -> tuple[float, float] | None:
-        """Intercept and slope of the risk, by the log-odds of anything but yes, where the run's
-        LLM, or the endpoint named ``llm``, is a checker trained to judge statements; else None."""
+        """Return intercept and slope of the risk in the log-odds of any answer but yes, if the LLM
+        (the run's own, or ``llm``) is a checker trained to judge statements; else None."""
         return None
 
     async def read(
         self, texts: Sequence[GivenText], proxy: str | None = None
     ) -> list[TokenProbabilities]:
-        """Token probabilities of ``texts``, in order, by the language model ``proxy``.
+        """Return token probabilities of ``texts``, in order, from the language model ``proxy``.
 
         Raises:
             NotApplicable: no proxy was named.
-            ModelError: the model failed on one of them.
+            ModelError: the model failed on a text.
         """
         raise _undeclared("a language model")
 
     async def chat_prompt(
         self, messages: Sequence[dict[str, Any]], proxy: str | None = None
     ) -> str:
-        """The literal text that precedes an answer to ``messages`` in ``proxy``'s own template."""
+        """Return the literal text that precedes an answer to ``messages`` in ``proxy``'s own
+        template."""
         raise _undeclared("a language model")
 
     async def hidden(
@@ -208,40 +217,44 @@ class Evidence(ABC):
         proxy: str | None = None,
         layers: Sequence[int] | None = None,
     ) -> NDArray[np.float32]:
-        """Hidden states of the last token of each text, (n, k, width) float32, by the language
-        model ``proxy``: after each of k ``layers``, or (None) all of 0 .. layers. 0 is what enters
-        the first layer; the last is after the final norm.
+        """Return hidden states of the last token of each text, (n, k, width) float32, from the
+        language model ``proxy``.
 
-        A text comes in pieces, template and quoted matter by turns: what spells a special token
-        is one in the template only. Ask for no more at once than is used up together: the states
-        of all layers are large.
+        There are k ``layers``, or (None) all of 0 .. layers. State 0 is the input of the first
+        layer; the last one is after the final norm.
+
+        A text is given in pieces, template and quoted matter in turn: special tokens are recognised
+        in the template only. Request no more texts at once than are used together: states of all
+        layers are large.
 
         Raises:
             NotApplicable: no proxy was named.
-            ModelError: the model tells no hidden states, or a text is longer than it reads at
-                once, or it failed on one of them.
+            ModelError: the model has no hidden states, a text is longer than it reads at once, or
+                it failed on a text.
         """
         raise _undeclared("a language model")
 
     async def proxy_identity(self, proxy: str | None = None) -> tuple[str, str]:
-        """Name and revision of the language model ``proxy``; raises as :meth:`hidden` does."""
+        """Return name and revision of the language model ``proxy``. Raises the errors of
+        :meth:`hidden`."""
         raise _undeclared("a language model")
 
     @abstractmethod
     async def _score(self, bound: BoundScorer) -> Score: ...
 
     async def note_failure(self, error: Exception) -> None:  # noqa: B027
-        """A scorer of this record cannot go on because of ``error``.
+        """Record that a scorer of this record failed because of ``error``.
 
-        What a scorer raises is noted for it. One that returns a failed score itself, to say more,
-        tells here why, so that a reply it could not use is asked for anew by ``--retry-failed``.
+        Exceptions that a scorer raises are recorded for it. A scorer that returns a failed score
+        itself records the cause here, so that ``--retry-failed`` requests an unusable reply again.
         """
 
     async def score(self, name: str, **arguments: Any) -> Score:
-        """Another scorer's score of this record, computed once however many ask.
+        """Return another scorer's score of this record, computed once for all callers.
 
         Raises:
-            UsageError: no such scorer or parameter, or the scorers ask for each other in a ring.
+            UsageError: there is no such scorer or parameter, or scorers depend on each other in a
+                cycle.
         """
         bound = REGISTRY.bind(name, arguments)
         bound.check()
@@ -249,7 +262,7 @@ class Evidence(ABC):
 
 
 class _Added:
-    """A method of :class:`Evidence` that the laboratory defines, by :meth:`Evidence.ask`."""
+    """A method of :class:`Evidence` that veridical-lab implements through :meth:`Evidence.ask`."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -266,7 +279,7 @@ for _name in ("answer", "answerable", "choose", "likelihood", "rate", "write"):
 
 
 class LocalEvidence(Evidence):
-    """Evidence without models: all a ``cost="free"`` scorer may use. Never suspends."""
+    """Evidence without models, for ``cost="free"`` scorers. Never suspends."""
 
     def __init__(self, record: Record) -> None:
         super().__init__(record)
@@ -277,7 +290,9 @@ class LocalEvidence(Evidence):
         score = self._scores.get(bound.key)
         if score is None:
             if bound.key in self._open:
-                raise UsageError(f"scorers ask for each other: {' -> '.join(self._open)}")
+                raise UsageError(
+                    f"scorers depend on each other in a cycle: {' -> '.join(self._open)}"
+                )
             self._open.append(bound.key)
             try:
                 score = self._scores[bound.key] = await guarded(bound, self.record, self)
@@ -287,7 +302,7 @@ class LocalEvidence(Evidence):
 
 
 def score_locally(record: Record, scorers: Sequence[BoundScorer]) -> list[Score]:
-    """Scores of ``record`` by free scorers, in this thread, without an event loop."""
+    """Score ``record`` with free scorers, in this thread, without an event loop."""
     evidence = LocalEvidence(record)
     scores = []
     for bound in scorers:
@@ -298,12 +313,14 @@ def score_locally(record: Record, scorers: Sequence[BoundScorer]) -> list[Score]
             scores.append(done.value)
         else:
             coroutine.close()
-            scores.append(_signed(bound, Score.failed("a free scorer must not wait for anything")))
+            scores.append(_signed(bound, Score.failed("a free scorer must not await")))
     return scores
 
 
 def _undeclared(what: str) -> UsageError:
-    return UsageError(f"a scorer asked for {what}, which its declared cost does not cover")
+    return UsageError(
+        f"a scorer requested {what}, which its declared cost does not cover; declare that cost"
+    )
 
 
 async def guarded(
@@ -312,14 +329,15 @@ async def guarded(
     evidence: Evidence,
     models: str | Callable[[], str] = "",
 ) -> Score:
-    """The scorer's score, with its signature; what it raises becomes a status with its reason.
+    """Return the scorer's score with its signature; an exception becomes a status with its reason.
 
-    ``models`` goes into the signature; a function is asked when the scorer is through.
+    Other records are not affected.
 
-    One record's failure is that record's failed score: nothing else moves.
+    Args:
+        models: part of the signature; a function is called after the scorer has finished.
     """
     try:
-        for field in sorted(bound.needs):  # the same one in every process
+        for field in sorted(bound.needs):  # sorted: the same field is reported in every process
             if not record.has(field):
                 raise NotApplicable(f"the record has no {field}")
         score = await bound(record, evidence)
@@ -334,7 +352,7 @@ async def guarded(
 
 
 def failure(error: BaseException) -> str:
-    """A failure's reason, bounded and on one line."""
+    """Return the reason of a failure, bounded and on one line."""
     text = " ".join(f"{type(error).__name__}: {error}".split())
     return text if len(text) <= _REASON else text[: _REASON - 3] + "..."
 

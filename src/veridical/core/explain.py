@@ -1,7 +1,7 @@
-"""A result told to people: its verdict, the sentence that decided it, and what that rests on.
+"""Explanation of a result for humans: verdict, deciding sentence and evidence.
 
-It is made as pieces of text with a style each, which become plain text, a coloured terminal's
-text, or HTML.
+It consists of styled text pieces, rendered as plain text, as ANSI-coloured terminal text or as
+HTML.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from veridical.core.verdict_cuts import Unchecked, Verdict
 
 Style = Literal["plain", "strong", "faint", "bad", "doubtful", "unsure", "good"]
-#: Columns of a line.
+#: Maximum columns of a line.
 WIDTH = 80
 _INDENT = "    "
-_SHOWN = 3  # pieces of evidence of a sentence
+_SHOWN = 3  # maximum pieces of evidence shown per sentence
 
 STYLES: dict[Verdict, Style] = {
     "contradicted": "bad",
@@ -39,15 +39,15 @@ _MEANINGS: dict[Verdict, str] = {
     "unsupported": "the sources do not support it",
     "supported": "the sources say so",
     "inconsistent": "the samples disagree with it",
-    "unclear": "something speaks against it, not enough to say so",
+    "unclear": "there is evidence against it, but not enough to flag it",
     "consistent": "the samples agree with it",
-    "unchecked": "this says nothing about whether the answer is right",
+    "unchecked": "the answer was not judged, so it may be right or wrong",
 }
-#: Why an answer is unchecked, and what to do about it.
+#: Explanation of each reason for ``unchecked``, and the advice on it.
 WHY: dict[Unchecked, tuple[str, str]] = {
     "no_statement": ("The answer states nothing: it is empty, a refusal or small talk.", ""),
     "missed_answer": (
-        "The answer says that the sources do not tell, but one of them does.",
+        "The answer says that the sources do not contain the answer, but one of them does.",
         "Read the passage shown here: it may answer the question.",
     ),
     "nothing_to_check": (
@@ -59,14 +59,14 @@ WHY: dict[Unchecked, tuple[str, str]] = {
         "Only words were compared; no scorer judged what the answer says.",
         "Use the default scorers, or name one that judges statements, such as claims.",
     ),
-    "failed": ("The scoring failed.", "Remove the cause named here and run it again."),
+    "failed": ("The scoring failed.", "Remove the cause named here and run the check again."),
     "language": (
         "No model of this run reads the language of the answer or of its sources.",
         "Name a multilingual model: --llm NAME or --nli ID on the command line, llm= or nli= in "
         "Python.",
     ),
     "earlier_version": (
-        "The result was written by an earlier version, which gave no verdicts.",
+        "The result was written by an earlier version, which had no verdicts.",
         "Run the same check again.",
     ),
 }
@@ -78,7 +78,7 @@ _ANSI: dict[Style, str] = {
     "unsure": "35",
     "good": "36",
 }
-#: How a style looks on a page. Texts keep the page's own colour: it may be light or dark.
+#: CSS of each style. Texts keep the page's own colour, which may be light or dark.
 CSS: dict[Style, str] = {
     "strong": "font-weight:600",
     "faint": "opacity:.7",
@@ -91,8 +91,13 @@ CSS: dict[Style, str] = {
 
 @dataclass(frozen=True)
 class ShownSource:
-    """A piece of evidence. ``index`` is its source's, and ``id`` that of the context, if it has
-    one; a ``closest`` passage is one that supports nothing."""
+    """A piece of evidence.
+
+    Attributes:
+        index: index of the source among those of its ``kind``.
+        closest: True for the closest passage to a sentence that nothing supports.
+        id: id of the context; None if it has none.
+    """
 
     kind: str
     index: int
@@ -105,19 +110,19 @@ class ShownSource:
 
     @property
     def source(self) -> str:
-        """The source, counted from 1: ``context 2``."""
+        """Name of the source, counted from 1: ``context 2``."""
         return f"{self.kind} {self.index + 1}"
 
     @property
     def place(self) -> str:
-        """Its place, counted from 1: ``context 2, characters 120-180``."""
+        """Location of the evidence, counted from 1: ``context 2, characters 120-180``."""
         kind = "reference" if self.kind == "reference" else self.source
         name = "" if self.id is None else f" ({cut(harmless(str(self.id)))})"
         return f"{kind}{name}, characters {self.start}-{self.end}"
 
 
 class ShownPiece(NamedTuple):
-    """A sentence, a claim or some words of an answer. ``path`` is of a structured answer."""
+    """A sentence, a claim or some words of an answer. ``path`` is set for structured answers."""
 
     start: int
     end: int
@@ -130,15 +135,15 @@ class ShownPiece(NamedTuple):
 
 
 class ShownResult(NamedTuple):
-    """A result as every output shows it; :meth:`.core.scores.Result.shown` makes it.
+    """A result as every output shows it; see :meth:`.core.scores.Result.shown`.
 
     Attributes:
-        prior: the share of wrong answers that the risk is calibrated to; None where it is not the
-            default's, which is.
-        why: why there is no verdict, in a sentence; None where there is one.
-        sentences: what the verdict rests on, in order: sentences or claims.
-        words: the wrong words among them, where they are known.
-        worst: the riskiest sentence; None where none has a risk.
+        prior: share of wrong answers to which the risk is calibrated; None unless the risk is the
+            default's.
+        why: the reason why there is no verdict, as a sentence; None if there is one.
+        sentences: sentences or claims on which the verdict rests, in order.
+        words: wrong words in them, where known.
+        worst: the riskiest sentence; None if none has a risk.
     """
 
     verdict: Verdict
@@ -153,17 +158,17 @@ class ShownResult(NamedTuple):
     worst: ShownPiece | None
 
     def worst_text(self, answer: str) -> str:
-        """The riskiest sentence; the whole answer where none was judged."""
+        """Return the riskiest sentence, or the whole answer if none was judged."""
         return answer if self.worst is None else self.worst.text
 
     @property
     def evidence(self) -> tuple[ShownSource, ...]:
-        """The evidence of the riskiest sentence."""
+        """Evidence of the riskiest sentence."""
         return () if self.worst is None else self.worst.evidence
 
 
 class StyledPiece(NamedTuple):
-    """A part of a text and how it looks."""
+    """A piece of text with its style."""
 
     style: Style
     text: str
@@ -172,7 +177,7 @@ class StyledPiece(NamedTuple):
 def pieces(
     shown: ShownResult, question: str | None = None, *, width: int = WIDTH
 ) -> Iterator[StyledPiece]:
-    """Describe a result in lines of at most ``width`` columns, each with its end."""
+    """Yield the lines of an explanation, each at most ``width`` columns and ending in a newline."""
     yield from _headline(shown, width)
     if question is not None:
         yield from _lines("faint", f"Question: {harmless(question)}", width)
@@ -186,19 +191,19 @@ def pieces(
 
 
 def plain(told: Iterable[StyledPiece]) -> str:
-    """The pieces without styles."""
+    """Return the text of the pieces without styles."""
     return "".join(piece.text for piece in told)
 
 
 def ansi(told: Iterable[StyledPiece]) -> str:
-    """The pieces for a terminal that shows colours."""
+    """Return the pieces as text with ANSI colour codes."""
     return "".join(
         f"\x1b[{_ANSI[style]}m{text}\x1b[0m" if style in _ANSI else text for style, text in told
     )
 
 
 def as_html(told: Iterable[StyledPiece]) -> str:
-    """The pieces as one element, which needs no style sheet, script or address."""
+    """Return the pieces as one HTML element that needs no style sheet, script or address."""
     inside = "".join(
         f'<span style="{CSS[style]}">{html.escape(text)}</span>'
         if style in CSS
@@ -223,7 +228,7 @@ def _of_risk(shown: ShownResult) -> str:
     assert shown.risk is not None
     if shown.prior is not None:
         return f"Risk {shown.risk:.2f}, {explain_risk(shown.risk, prior=shown.prior)}."
-    return f"Risk {shown.risk:.2f} by {harmless(shown.by or '')} (0 is the best, 1 the worst)."
+    return f"Risk {shown.risk:.2f} by {harmless(shown.by or '')} (0 is best, 1 is worst)."
 
 
 def _sentence(shown: ShownResult, piece: ShownPiece, width: int) -> Iterator[StyledPiece]:
@@ -253,7 +258,7 @@ def _sentence(shown: ShownResult, piece: ShownPiece, width: int) -> Iterator[Sty
 
 
 def _lines(style: Style, text: str, width: int, before: str = "") -> Iterator[StyledPiece]:
-    """``text`` wrapped, its first line after ``before`` and the others as far from the margin."""
+    """Wrap ``text`` with ``before`` in front of the first line; indent further lines equally."""
     for i, line in enumerate(wrapped(text, width - len(before))):
         yield StyledPiece("plain", " " * len(before) if i else before)
         yield StyledPiece(style, line)

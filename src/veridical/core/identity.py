@@ -1,4 +1,4 @@
-"""What a scorer is called by, as values: keys and signatures are printed from them."""
+"""Scorer identities and signatures as values; keys are printed from them."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ class Identity:
     @staticmethod
     @lru_cache(maxsize=4096)
     def read(key: str) -> Identity:
-        """The identity whose text is ``key``, of a stored result or a table.
+        """Return the identity whose text is ``key``, from a stored result or a table.
 
-        Values are not quoted in a key: one that holds ``,name=`` reads as two.
+        Values are not quoted in a key: one that contains ``,name=`` is read as two.
         """
         name, bracket, listed = key.partition("(")
         if not bracket:
@@ -34,11 +34,11 @@ class Identity:
         return Identity(name, tuple((parameter, value) for parameter, _, value in pairs))
 
     def __hash__(self) -> int:
-        """Of the name alone, which is quick: few scorers of a run share one."""
+        """Hash the name alone, which is fast: few scorers of a run share one."""
         return hash(self.name)
 
     def names(self, parameter: str) -> bool:
-        """Whether ``parameter`` differs from its default."""
+        """Return True if ``parameter`` differs from its default."""
         return any(parameter == name for name, _ in self.parameters)
 
     def __str__(self) -> str:
@@ -49,10 +49,10 @@ class Identity:
 
 @dataclass(frozen=True)
 class Signature:
-    """All that a number depends on besides the record.
+    """Everything on which a score depends besides the record.
 
-    Its text is ``name|vN|models|prompts|parameters``. What a model is called may hold any
-    character, so that the text cannot be taken apart: it is compared as a whole.
+    Its text is ``name|vN|models|prompts|parameters``. Model names may contain any character, so the
+    text cannot be parsed: it is compared as a whole.
     """
 
     name: str
@@ -61,11 +61,11 @@ class Signature:
     parameters: tuple[tuple[str, str], ...]
 
     def text(self, models: str = "") -> str:
-        """The signature of a score that was made with ``models``."""
+        """Return the signature of a score made with ``models``."""
         return "|".join(filter(None, [self._head, models, self._tail]))
 
     def may_be(self, text: str) -> bool:
-        """Whether ``text`` is this signature with whatever models."""
+        """Return True if ``text`` is this signature with any models."""
         tail = self._tail
         return f"{text}|".startswith(f"{self._head}|") and text.endswith(tail and f"|{tail}")
 
@@ -80,7 +80,7 @@ class Signature:
 
 
 def shown(value: Any) -> str:
-    """A parameter's value as keys and signatures print it."""
+    """Format a parameter's value for keys and signatures."""
     if isinstance(value, bool):
         return str(value).lower()
     return "none" if value is None else str(value)

@@ -1,4 +1,4 @@
-"""Images in records: ``data:`` URLs, so that who reads a record opens no file or address."""
+"""Images in records as ``data:`` URLs: readers open no file or address."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-#: Bytes of an image file, at most.
+#: Maximum size of an image file.
 MOST_BYTES = 20 << 20
-#: The types that are read, by what their files begin with.
+#: Supported image types by the first bytes of the file.
 _MAGIC = (
     (b"\x89PNG\r\n\x1a\n", "png"),
     (b"\xff\xd8\xff", "jpeg"),
@@ -27,42 +27,42 @@ _DATA = re.compile(r"data:image/[\w.+-]{1,40}(?:;[\w=.+-]{1,80}){0,4};base64,", 
 
 @dataclass(frozen=True, eq=True)
 class Picture:
-    """An image that is asked about.
+    """An image in a model request.
+
+    It prints as a hash of the URL, which is its key in a store.
 
     Attributes:
         url: ``data:image/TYPE;base64,...``.
-
-    It prints as a hash of the URL, by which a store knows it.
     """
 
     url: str
 
     @cached_property
     def digest(self) -> str:
-        """32 hex digits over the URL."""
+        """Hash of the URL, 32 hex digits."""
         return hashlib.blake2b(self.url.encode("utf-8", "replace"), digest_size=16).hexdigest()
 
     def __repr__(self) -> str:
         return f"Picture({self.digest})"
 
     def __iter__(self) -> Iterator[str]:
-        """Its texts: none, so that its bytes do not count as tokens that wait."""
+        """Yield no text, so that its bytes do not count as waiting tokens."""
         yield from ()
 
     def content(self) -> bytes:
-        """The bytes of the image file.
+        """Return the bytes of the image file.
 
         Raises:
-            ValueError: the URL is none, or holds no image of a known type.
+            ValueError: the URL is not a ``data:`` URL of an image of a supported type.
         """
         return content_of(self.url)
 
 
 def content_of(url: str) -> bytes:
-    """The bytes in a ``data:`` URL of an image.
+    """Return the bytes in a ``data:`` URL of an image.
 
     Raises:
-        ValueError: it is no such URL, is too large, or does not begin as an image of a known type.
+        ValueError: it is not such a URL, is too large, or is not an image of a supported type.
     """
     head = _DATA.match(url)
     if head is None:
@@ -78,19 +78,19 @@ def content_of(url: str) -> bytes:
 
 
 def url_of(content: bytes) -> str:
-    """The ``data:`` URL of an image file.
+    """Return the ``data:`` URL of an image file.
 
     Raises:
-        ValueError: it is too large, or does not begin as an image of a known type.
+        ValueError: the file is too large, or not an image of a supported type.
     """
     return f"data:image/{check_content(content)};base64,{base64.b64encode(content).decode()}"
 
 
 def check_content(content: bytes) -> str:
-    """The type of an image file, by its first bytes.
+    """Return the type of an image file, detected from its first bytes.
 
     Raises:
-        ValueError: it is too large, or does not begin as an image of a known type.
+        ValueError: the file is too large, or not an image of a supported type.
     """
     if len(content) > MOST_BYTES:
         raise ValueError(_too_large())

@@ -1,9 +1,9 @@
-"""The kinds of models there are, one row each.
+"""Table of model kinds, one row each.
 
-Costs of scorers, what :class:`~veridical.core.evidence.Evidence` answers, and the memory that a
-record in flight is taken to need follow from this table. What runs a kind stands in
-:mod:`veridical.engine.back_ends`, and what stands for it in a dry run in
-:mod:`veridical.run.counting`. Scorers of a kind's cost ask it by ``evidence.ask``.
+Scorer costs, the methods of :class:`~veridical.core.evidence.Evidence` and the assumed memory of a
+record in flight follow from this table. The code that runs a kind is in
+:mod:`veridical.engine.back_ends`; its stand-in for dry runs is in :mod:`veridical.run.counting`.
+Scorers with a kind's cost request it by ``evidence.ask``.
 """
 
 from __future__ import annotations
@@ -18,15 +18,14 @@ class Kind:
     """A kind of model.
 
     Attributes:
-        name: the role of such a model in a run, and what errors call it.
-        cost: of scorers that ask it; several kinds may share one.
-        bytes_a_char: memory of a record in flight whose scorers ask it, for each character.
-        of_run: whether a run has one of its own, by an option of the engine, besides those that
-            scorers name.
-        signed: whether the run's own is in the signature of every scorer of its cost; others are
-            where they were asked.
-        serves: the kind whose requests it answers too where both are one model.
-        batched: whether requests leave in batches; LLM calls are paced instead, by
+        name: role of such a model in a run; also its name in errors.
+        cost: cost of scorers that use it; several kinds may share one.
+        bytes_a_char: assumed memory of a record in flight whose scorers use it, per character.
+        of_run: True if a run has its own model of this kind, set by an engine option.
+        signed: True if the run's own model is in the signature of every scorer of its cost; others
+            are included when they were used.
+        serves: another kind whose requests it answers if both are the same model.
+        batched: True if requests are batched; LLM calls are scheduled by
             :mod:`veridical.llm.service`.
     """
 
@@ -59,20 +58,20 @@ _ROWS = (
     ),
     Kind(name="llm", cost="llm", bytes_a_char=16, of_run=True, batched=False),
 )
-#: Every kind by its name, the cheaper to ask first.
+#: All kinds by name, cheapest first.
 KINDS: dict[str, Kind] = {kind.name: kind for kind in _ROWS}
 
 
 def costs() -> list[str]:
-    """What scorers may cost, the cheapest first."""
+    """Return the possible costs of scorers, cheapest first."""
     return ["free", *dict.fromkeys(kind.cost for kind in KINDS.values())]
 
 
 def kind_of(name: str) -> Kind:
-    """The row called ``name``.
+    """Return the kind called ``name``.
 
     Raises:
-        UsageError: there is none.
+        UsageError: there is no such kind.
     """
     if name not in KINDS:
         raise unknown_name("kind of model", name, KINDS)

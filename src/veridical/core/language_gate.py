@@ -1,4 +1,4 @@
-"""Gate of NLI models by the languages of a record's answer and sources."""
+"""Language gate: the sentences and sources that an NLI model can read."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class LanguageGate:
-    """The texts of a record that a model reads.
+    """Language filter for the texts of a record.
 
-    A sentence without a language of its own (a short one, a name, a figure) has the answer's; an
-    answer without one has that of the question, then that of the contexts. A source without one has
-    that of all of them.
+    A sentence without a detected language (a short one, a name, a figure) has the answer's; an
+    answer without one has that of the question, then of the contexts. A source without one has that
+    of all sources together.
 
     Attributes:
-        languages: codes as of :func:`~veridical.text.languages.language_of`; None reads any.
+        languages: codes as of :func:`~veridical.text.languages.language_of`; None accepts any.
         model: name of the model.
-        answer: language of the answer, None if unknown.
-        copied: sentences of the answer that a source says word for word, which need no model.
-        copied_from: kind and place of these sources.
+        answer: language of the answer; None if unknown.
+        copied: sentences of the answer that occur verbatim in a source and need no model.
+        copied_from: kind and index of these sources.
     """
 
     languages: frozenset[str] | None
@@ -46,11 +46,12 @@ class LanguageGate:
 
     @property
     def open(self) -> bool:
-        """True for a model that reads any language."""
+        """True if the model reads any language."""
         return self.languages is None
 
     def reads(self, language: str | None) -> bool:
-        """Return True if the model reads ``language``; what has none is read."""
+        """Return True if the model reads ``language``; an unknown language (None) counts as
+        read."""
         return self.languages is None or language is None or language in self.languages
 
     def reads_sentence(self, sentence: Span) -> bool:
@@ -60,7 +61,7 @@ class LanguageGate:
         return sentence.text.strip() in self.copied
 
     def sources(self, sources: Sequence[Source]) -> list[Source]:
-        """Those of ``sources`` that the model reads, in order."""
+        """Return the ``sources`` that the model reads, in order."""
         if self.open:
             return list(sources)
         languages = [language_of(s.text) for s in sources]
@@ -75,25 +76,25 @@ class LanguageGate:
 
     @property
     def reason(self) -> str:
-        """Why a score does not apply, for a result line."""
+        """Reason of a score that does not apply, for a result line."""
         read = ", ".join(sorted(self.languages or ()))
         return f"{self.model} reads {read}; {UNREAD}"
 
     def unread(self, sentences: Sequence[Span]) -> Score:
-        """The score of an answer of which no sentence could be judged."""
+        """Return the score of an answer in which no sentence could be judged."""
         units = tuple(unread_unit(s) for s in sentences)
         return Score.not_applicable(self.reason).model_copy(update={"units": units})
 
 
-#: The gate of what reads any language.
+#: Gate that accepts any language.
 OPEN = LanguageGate(None, "", None)
 
 
 async def language_gate(record: Record, evidence: Evidence, nli: str | None = None) -> LanguageGate:
-    """Return the gate of the run's NLI model, or of the one that ``nli`` names.
+    """Return the gate of the run's NLI model, or of the one named by ``nli``.
 
     Raises:
-        ModelError: it cannot be loaded.
+        ModelError: the model cannot be loaded.
     """
     languages = await evidence.nli_languages(nli)
     if languages is None:
@@ -108,7 +109,8 @@ async def language_gate(record: Record, evidence: Evidence, nli: str | None = No
 def _copies(
     record: Record, gate: LanguageGate
 ) -> tuple[frozenset[str], frozenset[tuple[str, int]]]:
-    """The sentences that ``gate`` holds back and a source says word for word, and these sources."""
+    """Return the sentences that ``gate`` excludes but a source contains verbatim, and these
+    sources."""
     texts = [s.text.strip() for s in record.sentences if not gate.reads_sentence(s)]
     if not texts:
         return frozenset(), frozenset()
@@ -121,7 +123,7 @@ def _copies(
 
 
 def unread_unit(sentence: Span) -> Unit:
-    """A unit for a sentence in a language that no model reads."""
+    """Return a unit for a sentence in a language that no model reads."""
     return Unit.of(sentence, None, reason="language")
 
 

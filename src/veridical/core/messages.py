@@ -1,4 +1,4 @@
-"""What is sent to a language model and what comes back."""
+"""Chat requests, replies and their errors."""
 
 from __future__ import annotations
 
@@ -13,28 +13,28 @@ from veridical.errors import ModelError
 #: ``{"type": "text", "text": ...}`` or ``{"type": "image_url", "image_url": {"url": ...}}``.
 Message = dict[str, Any]
 
-#: Why a call, or the answer it brought, is of no use.
+#: Reason why a call or its answer is unusable.
 Trouble = Literal[
-    "connection",  # nobody answered, or the line broke
+    "connection",  # no response, or the connection broke
     "timeout",
     "rate_limited",
     "server",  # 5xx
     "rejected",  # 4xx: the request itself, the key, the model's name
-    "malformed",  # an answer that is not what the protocol says
+    "malformed",  # response that violates the protocol
     "length",  # cut at max_tokens
     "empty",
     "refused",  # the provider's content filter, or the model's own refusal field
-    "budget",  # not sent: it could have gone over the budget
+    "budget",  # not sent: it might have exceeded the budget
 ]
 
 
 class LlmError(ModelError):
-    """A call that brought no usable answer.
+    """Error: a call brought no usable answer.
 
     Attributes:
-        trouble: the class of the problem.
-        possibly_paid: calls that left and whose answers were lost: the provider may charge them.
-        text: what the model had said, where it had said something.
+        trouble: class of the problem.
+        possibly_paid: calls sent whose answers were lost: the provider may charge for them.
+        text: text received from the model; None if there was none.
     """
 
     def __init__(
@@ -48,25 +48,25 @@ class LlmError(ModelError):
 
 @dataclass(frozen=True, slots=True)
 class ChatRequest:
-    """One answer asked of a chat model.
+    """A request for one answer of a chat model.
 
     Attributes:
         messages: the conversation so far.
         temperature: 0 is greedy.
-        max_tokens: of the answer; None leaves it to the server.
+        max_tokens: maximum tokens of the answer; None leaves it to the server.
         top_p, top_k, seed, stop: as servers define them; None and () are not sent.
-        logprobs: alternatives a token to report with its log-probability (natural logarithm);
-            None asks for none. Where the server has none to give, the reply has none.
-        schema: JSON schema of the answer. Servers that can are held to it; others are not, so the
-            text is checked by whoever asked.
-        ordinal: which of several samples of the same request this is. Part of the request's key.
-        verdict: a reply that would do, where one is asked for again should it have no verdict;
-            for dry runs only.
-        cut: whether a reply that is cut at ``max_tokens`` is one: only its first tokens, with
-            their alternatives, are wanted.
-        again: whether an earlier reply could not be read, so that this one is asked for.
+        logprobs: number of alternatives per token to report with log-probabilities (natural
+            logarithm); None requests none. The reply has none if the server supports none.
+        schema: JSON schema of the answer. Not all servers enforce it, so the caller checks the
+            text.
+        ordinal: index among several samples of the same request. Part of the request's key.
+        verdict: an acceptable reply, for dry runs only, if the caller repeats requests without a
+            verdict.
+        cut: True if a reply cut at ``max_tokens`` is accepted: only its first tokens, with their
+            alternatives, are needed.
+        again: True if this request repeats one whose reply could not be parsed.
 
-    ``verdict``, ``cut`` and ``again`` are no part of the key.
+    ``verdict``, ``cut`` and ``again`` are not part of the key.
     """
 
     messages: tuple[Message, ...]
@@ -86,12 +86,12 @@ class ChatRequest:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Tokens as the server counted them; None where it did not say (unknown is never 0).
+    """Tokens as counted by the server; None if not reported (unknown is never 0).
 
     Attributes:
-        prompt, completion: of the prompt, and of the answer.
-        cached: of the prompt, those that the server had read before, for a prompt that begins
-            likewise.
+        prompt, completion: tokens of the prompt and of the answer.
+        cached: prompt tokens that the server took from its cache of an earlier prompt with the same
+            beginning.
     """
 
     prompt: int | None = None
@@ -101,15 +101,15 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """One answer.
+    """One answer of a model.
 
     Attributes:
         text: the model's words, possibly empty.
-        finish_reason: ``stop``, ``length``, ``content_filter`` or what else the server says.
-        logprobs: of the answer's tokens, with alternatives; None where the server gave none.
-        usage: of this answer (a server's count for several samples is shared out).
-        model: the model's name as the server states it.
-        refusal: the provider's refusal message, if it gave one.
+        finish_reason: ``stop``, ``length``, ``content_filter`` or another value of the server.
+        logprobs: log-probabilities of the answer's tokens, with alternatives; None if not reported.
+        usage: tokens of this answer (a server's count for several samples is divided among them).
+        model: name of the model as reported by the server.
+        refusal: refusal message of the provider, if any.
     """
 
     text: str
@@ -120,24 +120,26 @@ class Reply:
     refusal: str | None = None
 
     def whole(self, *, cut: bool = False) -> str:
-        """The text of an answer that is complete.
+        """Return the text if the answer is complete.
 
         Args:
-            cut: accept one that was cut at max_tokens.
+            cut: accept an answer that was cut at max_tokens.
 
         Raises:
-            LlmError: it was cut at max_tokens, refused, filtered, or is blank.
+            LlmError: the answer was cut at max_tokens, refused, filtered, or is blank.
         """
         if self.refusal or self.finish_reason == "content_filter":
             raise LlmError("refused", "the model refused to answer", text=self.refusal or self.text)
         if self.finish_reason == "length" and not cut:
-            raise LlmError("length", "the answer was cut at max_tokens", text=self.text)
+            raise LlmError(
+                "length", "the answer was cut at max_tokens; raise max_tokens", text=self.text
+            )
         if not self.text.strip():
             raise LlmError("empty", "the model gave an empty answer", text=self.text)
         return self.text
 
 
 def user(text: str, system: str | None = None) -> tuple[Message, ...]:
-    """A conversation of one question, after ``system`` where given."""
+    """Return a conversation of one user message, after ``system`` if given."""
     head: Sequence[Message] = () if system is None else ({"role": "system", "content": system},)
     return (*head, {"role": "user", "content": text})

@@ -1,4 +1,4 @@
-"""Names of models: how they are read, and the table of the forms that they may have."""
+"""Model names: parsing, and the table of accepted forms."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from urllib.parse import parse_qsl
 from veridical.errors import UsageError
 
 _ADDRESS = re.compile(r"(tei:)?https?://")
-#: What may stand before the first colon. Other text with a colon is a place as a whole.
+#: Prefixes that may precede the first colon. Any other text with a colon is a place as a whole.
 _KINDS = frozenset(
     {
         *("onnx", "torch", "local", "llm", "fake"),
@@ -21,7 +21,7 @@ _KINDS = frozenset(
 )
 _WORD = re.compile(r"(?<![\w:.-])[a-z][\w.-]*(?::[\w.-]+)?")
 _ASIDE = re.compile(r"\([^()]{0,200}\)|\[[^\[\]]{0,200}\]|[A-Z_]{2,}")
-_ALONE = ("local", "llm")  # kinds that are names by themselves
+_ALONE = ("local", "llm")  # kinds that are complete names
 
 
 @dataclass(frozen=True)
@@ -29,10 +29,10 @@ class ModelName:
     """A model's name in its parts, as in ``torch:org/name?revision=COMMIT``.
 
     Attributes:
-        kind: what stands before the first colon and says who runs the model; else empty.
+        kind: prefix before the first colon, which determines the runtime; may be empty.
         place: folder, file, hub id, address or other name.
-        query: the options as they are written after ``?``; None where no ``?`` is.
-        alone: the kind was written alone, without a colon.
+        query: the options as written after ``?``; None if there is no ``?``.
+        alone: True if the kind was written alone, without a colon.
     """
 
     kind: str
@@ -42,7 +42,7 @@ class ModelName:
 
     @classmethod
     def parse(cls, text: str) -> ModelName:
-        """Return the parts of ``text``; any text has them, and ``str`` gives it back."""
+        """Parse ``text``; any text is valid, and ``str`` restores it."""
         head, mark, query = text.partition("?")
         kind, colon, place = head.partition(":")
         if colon and kind == "llm":  # the name of an endpoint may have options of its own
@@ -57,7 +57,7 @@ class ModelName:
 
     @property
     def head(self) -> str:
-        """The name without its options."""
+        """Name without its options."""
         return f"{self.kind}{'' if self.alone else ':'}{self.place}" if self.kind else self.place
 
     def place_of(self, *kinds: str) -> str:
@@ -66,12 +66,12 @@ class ModelName:
 
     @property
     def rest(self) -> str:
-        """The name without its kind, options included."""
+        """Name without its kind, with options."""
         return self.place + self._tail
 
     @property
     def remote(self) -> bool:
-        """True of the address of a server."""
+        """True if the name is the address of a server."""
         return self.kind in ("http", "https")
 
     @property
@@ -82,7 +82,7 @@ class ModelName:
 
     @property
     def options(self) -> dict[str, str]:
-        """The options by their names."""
+        """Options by name."""
         return dict(parse_qsl(self.query or "", keep_blank_values=True))
 
     @property
@@ -90,9 +90,9 @@ class ModelName:
         return "" if self.query is None else f"?{self.query}"
 
 
-#: The forms that names may have, by the role of the model; after ``|`` as the help of an option
-#: has it. CLASSES are the model's classes in its own order, such as
-#: contradiction,entailment,neutral; COMMIT pins a hub id to a commit, tag or branch.
+#: Accepted forms of names, by the role of the model; the form in help texts is after ``|``. CLASSES
+#: are the model's classes in its own order, such as contradiction,entailment,neutral; COMMIT pins a
+#: hub id to a commit, tag or branch.
 _TABLE = """
 embedder
   minilm (embedded) | minilm
@@ -148,23 +148,23 @@ checkpoint
 
 
 def _rows(role: str) -> list[tuple[str, str]]:
-    """Return the forms of ``role``, each as errors list it and as help does, if it does."""
+    """Return the forms of ``role``, each as listed in errors and, if it is, in help."""
     part = _TABLE.partition(f"\n{role}\n  ")[2].replace("\n  ", "\0").partition("\n")[0]
     return [(full, short) for full, _, short in (row.partition(" | ") for row in part.split("\0"))]
 
 
 def forms(role: str) -> tuple[str, ...]:
-    """Return the forms of names of models in ``role``, as errors list them."""
+    """Return the accepted forms of model names in ``role``, as listed in errors."""
     return tuple(full for full, _ in _rows(role))
 
 
 def forms_in_help(role: str) -> str:
-    """Return the forms of names of models in ``role``, as the help of an option lists them."""
+    """Return the accepted forms of model names in ``role``, as listed in the help of an option."""
     return ", ".join(short for _, short in _rows(role) if short)
 
 
 def no_model(name: ModelName | str, listed: Sequence[str], what: str = "model") -> UsageError:
-    """Return the error that ``name`` has none of the ``listed`` forms."""
+    """Return the error that ``name`` matches none of the ``listed`` forms."""
     words = [w for form in listed for w in _WORD.findall(_ASIDE.sub("", form))]
     near = difflib.get_close_matches(str(name), words, n=1, cutoff=0.7)
     hint = f"; did you mean {near[0]}?" if near else "."

@@ -1,7 +1,7 @@
-"""Options of the public functions: declared once, as fields of frozen classes.
+"""Options of the public functions, each declared once as a field of a frozen class.
 
-A field made by :func:`option` says what values fit, what the command line's help tells of it, and
-which kind of file it names. :mod:`veridical.cli.declared` makes commands of such fields.
+A field made by :func:`option` declares its valid values, its help text for the command line and the
+kind of file that it names. :mod:`veridical.cli.declared` generates commands from such fields.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ _DECLARED = "option"
 
 
 class Names(Enum):
-    """The kind of file or folder that an option may name. Most may name one to read: a model, a
-    scorer's file, a script. ``OTHER`` is a folder in which outputs may lie, such as the store."""
+    """Kinds of files or folders that an option may name. Most options name a file to read: a model,
+    a scorer's file, a script. ``OTHER`` is a folder that may contain outputs, such as the store."""
 
     INPUT = "input"
     OUTPUT = "output"
@@ -33,7 +33,7 @@ class Names(Enum):
 
 
 class Group(Enum):
-    """The heading under which ``--help`` lists an option; headings stand in this order."""
+    """Headings of ``--help``, in order of appearance."""
 
     INPUT = "Input"
     SCORING = "What to score"
@@ -55,7 +55,7 @@ class Group(Enum):
 
 @dataclass(frozen=True)
 class Declared:
-    """What an option class says of a field, besides its name, type and default."""
+    """The declaration of an option besides its name, type and default."""
 
     help: str
     group: Group
@@ -79,17 +79,17 @@ def option(
     kind: type | None = None,
     names: Names = Names.INPUT,
 ) -> T:
-    """A field of an option class.
+    """Declare a field of an option class.
 
     Args:
-        help: what ``--help`` tells of it, in one short line or two.
-        group: where ``--help`` lists it.
-        least: the smallest number that it may be.
-        between: two numbers that it must lie between.
-        choices: the only texts that it may be.
-        called: what a message calls it where a text is none of ``choices``.
-        kind: of its values, where it may be None besides; else the default's own.
-        names: what a path in it is.
+        help: text of ``--help``, at most two short lines.
+        group: heading in ``--help``.
+        least: smallest valid number.
+        between: exclusive lower and upper bounds of the number.
+        choices: the valid texts.
+        called: name used in the message about a text that is not in ``choices``.
+        kind: type of the values if the default is None; otherwise that of the default.
+        names: kind of file or folder of a path value.
     """
     declared = Declared(help, group, least, between, choices, called, kind, names)
     default_field: T = field(default=default, metadata={_DECLARED: declared})
@@ -98,10 +98,10 @@ def option(
 
 @dataclass(frozen=True)
 class Options:
-    """Base of the option classes: their values are checked when they are made.
+    """Base class of option classes; values are validated on construction.
 
     Raises:
-        UsageError: a value does not fit.
+        UsageError: a value is invalid.
     """
 
     def __post_init__(self) -> None:
@@ -109,30 +109,30 @@ class Options:
             _check(spec, getattr(self, spec.name))
 
     def given(self) -> dict[str, Any]:
-        """The options that differ from their defaults, by name."""
+        """Return the options that differ from their defaults, by name."""
         values = {spec.name: getattr(self, spec.name) for spec in fields(self)}
         return {s.name: values[s.name] for s in fields(self) if values[s.name] is not s.default}
 
 
 def declared(options: type[Options], name: str) -> Declared:
-    """What ``options`` say of the field called ``name``."""
+    """Return the declaration of the field called ``name`` of ``options``."""
     spec = next(spec for spec in fields(options) if spec.name == name)
     declaration: Declared = spec.metadata[_DECLARED]
     return declaration
 
 
 def names_of(*classes: type[Options]) -> list[str]:
-    """The names of all options of some classes."""
+    """Return the names of all options of ``classes``."""
     return [spec.name for options in classes for spec in fields(options)]
 
 
 def split(
     keywords: Mapping[str, Any], *classes: type[Options], also: Iterable[str] = ()
 ) -> list[dict[str, Any]]:
-    """The keywords of each class.
+    """Split keywords among option classes.
 
     Args:
-        also: names of no class, which may have been meant.
+        also: further names to suggest for a misspelt keyword.
 
     Raises:
         UsageError: no class has an option of that name.
@@ -145,10 +145,10 @@ def split(
 
 
 def made_of(options: type[Made], keywords: Mapping[str, Any]) -> Made:
-    """An option class's value of the keywords of a public function.
+    """Make an option class from the keywords of a public function.
 
     Raises:
-        UsageError: there is no such option, or a value does not fit.
+        UsageError: there is no such option, or a value is invalid.
     """
     (values,) = split(keywords, options)
     return options(**values)
@@ -178,7 +178,7 @@ def _check(spec: Field[Any], value: Any) -> None:
         )
 
 
-#: What values of a kind are, and what a message calls them.
+#: Types that are valid for each kind of value, and their name in messages.
 _KINDS: dict[type | None, tuple[type | tuple[type, ...], str]] = {
     bool: (bool, "True or False"),
     str: (str, "a text"),

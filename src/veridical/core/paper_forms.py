@@ -1,4 +1,4 @@
-"""Published forms of scorers whose defaults differ: the table behind ``--paper-forms``."""
+"""Published scorer settings that differ from the defaults (``--paper-forms``)."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 
 
 class PaperForm(NamedTuple):
-    """A scorer's arguments in a paper.
+    """Arguments of a scorer in a paper.
 
     Attributes:
-        arguments: those that differ from the defaults.
+        arguments: arguments that differ from the defaults.
         source: paper, and equation or section.
         differs: effect of the default.
     """

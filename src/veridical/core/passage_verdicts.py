@@ -1,11 +1,11 @@
-"""What passages say of statements: each as a whole, and by the sentences most about the statement.
+"""NLI verdicts of passages on statements, by whole passages and by single sentences.
 
-Where a passage says a thing and goes on to its exceptions, an NLI model may miss that it says it.
-A sentence alone may lack what the others tell. The mean of both orders answers better than either:
-``training/sentences_alone.py``, and ``docs/grounding.md`` for its figures.
+An NLI model may miss an entailment if the passage continues with exceptions. A sentence alone may
+lack the information of the others. The mean of both is more accurate than either: see
+``training/sentences_alone.py`` and ``docs/grounding.md``.
 
-Some things need no model: what a passage says word for word it entails, and what turns one of its
-sentences round by a negation or a word's opposite it contradicts.
+Some pairs need no model: a passage entails its own sentences, and contradicts a sentence changed by
+a negation or an antonym.
 """
 
 from __future__ import annotations
@@ -31,27 +31,28 @@ if TYPE_CHECKING:
     from veridical.arrays import Floats
     from veridical.core.evidence import Evidence
 
-#: How many sentences of a passage are read alone: with one, what rests on two loses.
+#: Number of sentences of a passage that are read alone. With one, statements that rest on two
+#: sentences lose.
 ALONE = 2
 
-#: How many sentences of several passages together are read alone beside those of the first.
+#: Number of sentences over several passages that are read alone, besides those of the first.
 TOGETHER = 4
-#: P(entailment) by one of several passages from which the others are not read.
+#: P(entailment) of one of several passages from which the others are not read.
 ENOUGH = 0.9
 
-#: The verdict on what turns a sentence round.
+#: Verdict on a statement that negates a sentence.
 _OPPOSITE = (0.05, 0.05, 0.9)
-#: Most that a passage entails of what names an address or number that it lacks.
+#: Maximum P(entailment) of a statement with an address or number that the passage lacks.
 MISSING = 0.1
 
-#: Probabilities for a value of a structured answer that is looked up.
+#: Probabilities for a value of a structured answer that is found by lookup.
 _FIELD = {"supported": (0.95, 0.04, 0.01), "contradicted": (0.05, 0.1, 0.85)}
 
 _ENTAILMENT, _NEUTRAL, _CONTRADICTION = range(len(LABELS))
 
 
 def needs_no_model(entailment: float, contradiction: float) -> bool:
-    """Return True if a verdict is one that words alone gave."""
+    """Return True if a verdict was given by words alone."""
     return entailment == 1 or (entailment, contradiction) == _OPPOSITE[::2]
 
 
@@ -61,34 +62,36 @@ async def passage_verdicts(
     nli: str | None = None,
     alternatives: Sequence[Sequence[int]] = (),
 ) -> Verdicts:
-    """Verdicts on (passage, statement) pairs, in order.
+    """Return verdicts on (passage, statement) pairs, in order.
 
-    A statement that the passage makes word for word is entailed, and the model is not asked (see
-    :func:`veridical.text.copies.is_copy`). Of others P(entailment) is the mean of that by the whole
-    passage and the largest by one of its :data:`ALONE` sentences that share most words with the
-    statement (rare words of the passage count more), each read alone. P(contradiction) is that by
-    the whole passage, at most 1 - P(entailment), and 0 where the passage is about something else
-    (see :func:`veridical.text.same_matter.same_matter`); neutral is the rest. One of those
-    sentences that says the opposite in the same words contradicts (see
-    :func:`veridical.text.polarity.opposes`), unless another says the same. A passage without an
-    address or telephone number of the statement does not entail it. An LLM as the NLI model is
-    asked of whole passages alone. Short and long names of one thing count as one (see
+    A statement that occurs verbatim in the passage is entailed without a model (see
+    :func:`veridical.text.copies.is_copy`). For other statements, P(entailment) is the mean of two
+    values: that of the whole passage, and the largest of its :data:`ALONE` sentences nearest the
+    statement, each read alone. The nearest sentences share most words with the statement; rare
+    words of the passage count more.
+
+    P(contradiction) is that of the whole passage, at most 1 - P(entailment). It is 0 if the passage
+    is about something else (see :func:`veridical.text.same_matter.same_matter`). Neutral is the
+    rest. A nearest sentence that states the opposite in the same words contradicts (see
+    :func:`veridical.text.polarity.opposes`), unless another states the same. A passage without an
+    address or telephone number of the statement does not entail it. An LLM as the NLI model reads
+    whole passages only. Short and long names of the same thing are equal (see
     :func:`veridical.text.aliases.in_words_of`).
 
     Args:
-        nli: the NLI model; the run's own if None.
-        alternatives: places of pairs with one statement, of which the passage that entails it best
-            counts, and the first, the one most about it, for contradiction. Those that cannot be
-            the best are left unread: the others, once the best entails by :data:`ENOUGH`; those
-            without one of the :data:`TOGETHER` sentences nearest the statement; and those whose
-            sentences, read alone, leave them below the best whatever the whole says.
+        nli: the NLI model; None is the run's own.
+        alternatives: indices of pairs with the same statement. The passage that entails it best
+            counts, and for contradiction the first, which is the one most about it. Passages that
+            cannot be the best stay unread: the others once the best entails by :data:`ENOUGH`;
+            those without one of the :data:`TOGETHER` sentences nearest the statement; and those
+            whose sentences, read alone, keep them below the best whatever the whole yields.
 
     Returns:
-        A row of NaN for a pair that is left unread.
+        A row of NaN for a pair that is not read.
 
     Raises:
-        NotApplicable: the model does not read the script most of the texts are in.
-        ModelError: the model failed on one of the pairs.
+        NotApplicable: the model does not read the script of most of the texts.
+        ModelError: the model failed on a pair.
     """
     reading = _Reading(evidence, pairs, nli)
     if alternatives and not evidence.nli_by_llm(nli):
@@ -103,7 +106,7 @@ async def passage_verdicts(
 
 
 class _Reading:
-    """Verdicts on pairs as far as passages were read, each pair at most once."""
+    """Verdicts on pairs while passages are being read, each pair at most once."""
 
     def __init__(
         self, evidence: Evidence, pairs: Sequence[tuple[str, str]], nli: str | None
@@ -118,7 +121,7 @@ class _Reading:
         self._rows: dict[tuple[str, str], Floats] = {}
 
     async def read(self, pairs: Sequence[tuple[str, str]]) -> None:
-        """Read passages as a whole and by their sentences most about the statement."""
+        """Read passages as a whole and by their sentences nearest the statement."""
         open_pairs = [p for p in dict.fromkeys(pairs) if p not in self._settled]
         if not self._evidence.nli_by_llm(self._nli):
             self._alone |= {p: _alone(self._evidence, *p) for p in open_pairs}
@@ -126,7 +129,7 @@ class _Reading:
         await self._ask([*wholes, *chain(*(self._alone.get(p, ()) for p in open_pairs))])
 
     async def best_of(self, alternatives: Sequence[Sequence[tuple[str, str]]]) -> None:
-        """Read of each list, whose first passage was read, what can be the best."""
+        """Read, of each list whose first passage was read, the passages that can be the best."""
         lists = [places for places in alternatives if self._best(places) < ENOUGH]
         waiting = [self._near(places) for places in lists]
         alone = [one for p in chain(*waiting) for one in self._alone[p]]
@@ -143,12 +146,10 @@ class _Reading:
             if not wanted:
                 return
             await self._ask([self._named[p] for p in wanted])
-            count *= (
-                2  # the first few promise most; many that promise alike are not read one by one
-            )
+            count *= 2  # start with a few; passages with equal bounds are not read one by one
 
     def row(self, pair: tuple[str, str]) -> Sequence[float] | Floats:
-        """The (3,) probabilities of a pair; NaN where it was not read."""
+        """Return the (3,) probabilities of a pair; NaN if it was not read."""
         if pair in self._settled:
             return self._settled[pair]
         if not self._is_read(pair):
@@ -179,8 +180,9 @@ class _Reading:
         self._said.update(zip(asked, verdicts.probabilities, strict=True))
 
     def _near(self, places: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
-        """The pairs after the first that hold one of the sentences nearest the statement of all,
-        with these sentences to be read alone; all pairs where no sentence shares a word with it."""
+        """Return the pairs after the first that contain one of the sentences nearest the statement,
+        and mark these sentences to be read alone. Return all pairs if no sentence shares a word
+        with it."""
         evidence, statement = self._evidence, places[0][1]
         of_each = {p: self._sentences(p) for p in places if p not in self._settled}
         texts = tuple(dict.fromkeys(chain(*of_each.values())))
@@ -198,7 +200,7 @@ class _Reading:
         return kept
 
     def _sentences(self, pair: tuple[str, str]) -> list[str]:
-        """The passage's sentences most about the statement, or the one that it is."""
+        """Return the passage's sentences nearest the statement, or its only sentence."""
         if len(split_sentences(pair[0])) < 2:
             return [pair[0]]
         return _most_about(self._evidence, *pair)
@@ -207,31 +209,31 @@ class _Reading:
         return pair in self._settled or self._named[pair] in self._said
 
     def _best(self, places: Sequence[tuple[str, str]]) -> float:
-        """The largest P(entailment) by what was read."""
+        """Return the largest P(entailment) among the pairs read so far."""
         return max(self.row(p)[_ENTAILMENT] for p in places if self._is_read(p))
 
     def _by_sentences(self, pair: tuple[str, str]) -> float:
         return max(float(self._said[one][_ENTAILMENT]) for one in self._alone[pair])
 
     def _most(self, pair: tuple[str, str]) -> float:
-        """The most that P(entailment) can be, by what its sentences say."""
+        """Return the upper bound of P(entailment), given the passage's sentences."""
         return (1 + self._by_sentences(pair)) / 2 if self._alone[pair] else 1.0
 
 
 def best_and_about(judged: Floats, about: int) -> tuple[Floats, int]:
-    """Merge what several passages say of a statement.
+    """Merge the verdicts of several passages on a statement.
 
-    P(entailment) is that of the passage that entails it best. P(contradiction) is that of the one
-    most about it, as a passage about something else contradicts nothing, and at most
-    1 - P(entailment). Neutral is the rest.
+    P(entailment) is that of the passage that entails the statement best. P(contradiction) is that
+    of the passage most about it, at most 1 - P(entailment), as a passage about something else
+    contradicts nothing. Neutral is the rest.
 
     Args:
-        judged: (m, 3) probabilities, a row a passage, m at least 1.
+        judged: (m, 3) probabilities, one row per passage, m at least 1.
         about: the passage most about the statement, as by
             :func:`veridical.text.relevance.most_about`.
 
     Returns:
-        (3,) probabilities, and the place of the passage that entails best.
+        (3,) probabilities, and the index of the passage that entails best.
     """
     best = int(judged[:, _ENTAILMENT].argmax())
     e = float(judged[best, _ENTAILMENT])
@@ -240,18 +242,18 @@ def best_and_about(judged: Floats, about: int) -> tuple[Floats, int]:
 
 
 def _named(passage: str, statement: str, text: str | None = None) -> str:
-    """A statement with the names of a passage's ``text`` (the whole if None) for what it names."""
+    """Return a statement in which a passage's names replace other names of the same things."""
     return in_words_of(statement, passage if text is None else text, definitions(passage))
 
 
 def _alone(evidence: Evidence, passage: str, statement: str) -> list[tuple[str, str]]:
-    """The pairs of a passage's sentences that are read alone."""
+    """Return the pairs of a passage's sentences that are read alone."""
     nearest = _most_about(evidence, passage, statement)
     return [(s, _named(passage, statement, s)) for s in nearest]
 
 
 def _settled(evidence: Evidence, passage: str, statement: str) -> tuple[float, float, float] | None:
-    """The verdict on a pair that needs no model."""
+    """Return the verdict on a pair that needs no model; None for others."""
     if is_copy(statement, passage):
         return (1.0, 0.0, 0.0)
     named = identifiers(statement)
@@ -271,7 +273,7 @@ def _settled(evidence: Evidence, passage: str, statement: str) -> tuple[float, f
 
 
 def _most_about(evidence: Evidence, passage: str, statement: str) -> list[str]:
-    """The sentences of a passage of several that are to be read alone."""
+    """Return the sentences of a passage that are read alone; none if it has only one."""
     sentences = tuple(s.text for s in split_sentences(passage))
     if len(sentences) < 2:
         return []

@@ -1,7 +1,7 @@
-"""A prompt, or a chat message, as text: the one rule for all who read it so.
+"""Plain text of prompts and chat messages; the only conversion.
 
-A message's text is the texts of its parts, a line each. Of several messages each stands in a
-paragraph of its own; those without text are left out.
+The text of a message is the texts of its parts, one line each. The texts of several messages are
+separate paragraphs; messages without text are left out.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any
 
 
 def message_text(content: Any) -> str:
-    """The text of a message's ``content``, a string or a list of parts; parts that are no text,
+    """Return the text of a message's ``content``, a string or a list of parts. Parts without text,
     such as images, are left out."""
     if isinstance(content, str):
         return content
@@ -21,14 +21,14 @@ def message_text(content: Any) -> str:
 
 
 def prompt_text(prompt: str | Sequence[dict[str, Any]] | None, between: str = "\n\n") -> str:
-    """A prompt's text, with ``between`` its messages."""
+    """Return a prompt's text, with ``between`` separating its messages."""
     if prompt is None or isinstance(prompt, str):
         return prompt or ""
     return between.join(filter(None, (message_text(m.get("content")) for m in prompt)))
 
 
 def last_question(prompt: str | Sequence[dict[str, Any]] | None) -> str:
-    """What a prompt asks last: its text or, of messages, the last text of the user's."""
+    """Return the last question of a prompt: its text, or the last text of the user's messages."""
     if prompt is None or isinstance(prompt, str):
         return prompt or ""
     contents = (m.get("content") for m in reversed(prompt) if m.get("role") == "user")
@@ -56,7 +56,7 @@ def qualified(part: Any) -> tuple[str, str] | None:
 
 
 def _asked(content: Any) -> Any:
-    """Return a content without grounding sources; of one with queries, these alone."""
+    """Return a content without grounding sources; only its queries if it has some."""
     if not isinstance(content, list):
         return content
     said = [(qualified(part), part) for part in content]
@@ -71,8 +71,8 @@ def _asked(content: Any) -> Any:
 
 
 def question_text(prompt: str | Sequence[dict[str, Any]] | None) -> str:
-    """A prompt as it is shown to a judge: of several messages, or one that is not the user's, each
-    text stands after its role, and each image as ``[image 1]``."""
+    """Return a prompt as shown to a judge. For several messages, or one that is not the user's,
+    each text follows its role, and each image is ``[image 1]``."""
     if prompt is None or isinstance(prompt, str):
         return prompt or ""
     count = 0
@@ -93,7 +93,7 @@ def question_text(prompt: str | Sequence[dict[str, Any]] | None) -> str:
 
 
 def images(prompt: str | Sequence[dict[str, Any]] | None) -> list[dict[str, Any]]:
-    """The image parts of a prompt, in order."""
+    """Return the image parts of a prompt, in order."""
     if prompt is None or isinstance(prompt, str):
         return []
     contents = (message.get("content") for message in prompt)
@@ -101,5 +101,5 @@ def images(prompt: str | Sequence[dict[str, Any]] | None) -> list[dict[str, Any]
 
 
 def is_image(part: Any) -> bool:
-    """Whether a part of a message is an image."""
+    """Return True if a part of a message is an image."""
     return isinstance(part, dict) and part.get("type") == "image_url"

@@ -1,4 +1,4 @@
-"""What the evidence layer asks of a model. Back ends implement these; nothing else is assumed."""
+"""Protocols of models, implemented by back ends."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LABELS = ("entailment", "neutral", "contradiction")
 
 
 class Pair(NamedTuple):
-    """What an NLI model judges: does ``premise`` entail, or contradict, ``hypothesis``?"""
+    """Input of an NLI model: does ``premise`` entail or contradict ``hypothesis``?"""
 
     premise: str
     hypothesis: str
@@ -26,12 +26,12 @@ class Pair(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Window:
-    """A piece of one request that fits the model. ``content`` is what the back end will run on.
+    """A piece of one request that fits the model. ``content`` is the input of the back end.
 
     Attributes:
-        length: tokens it occupies in a batch, special tokens included.
+        length: tokens that it occupies in a batch, special tokens included.
         content: token ids, or the text itself for a remote model.
-        overlap: leading content tokens shared with the window before it (0 in the first).
+        overlap: leading content tokens shared with the previous window (0 in the first).
     """
 
     length: int
@@ -41,11 +41,11 @@ class Window:
 
 @dataclass(frozen=True, eq=False)
 class Encoded:
-    """One text as a model sees it.
+    """An encoded text.
 
     Attributes:
         vector: (d,) float32 sentence embedding, L2-normalised.
-        tokens: (t, d_t) float32 contextual token vectors, L2-normalised; None unless asked for.
+        tokens: (t, d_t) float32 contextual token vectors, L2-normalised; None unless requested.
         token_ids: (t,) the vocabulary ids behind ``tokens``.
         content: (t,) bool, False for special tokens (they may be matched but carry no weight).
     """
@@ -57,7 +57,7 @@ class Encoded:
 
 
 class TokenVectors(NamedTuple):
-    """The tokens of one text, special ones left out.
+    """Tokens of one text, without special tokens.
 
     Attributes:
         offsets: (t, 2) code-point offsets into the text, ends exclusive.
@@ -69,7 +69,7 @@ class TokenVectors(NamedTuple):
 
 
 class Encoder(Protocol):
-    """A sentence embedder that is also a token encoder, when ``has_tokens``.
+    """A sentence embedder, and also a token encoder if ``has_tokens``.
 
     Methods are synchronous, thread-safe and called from worker threads. The evidence layer
     dedupes, sorts by length and packs windows of many texts into batches; results must not
@@ -98,11 +98,11 @@ class Encoder(Protocol):
 
 
 class TokenEncoder(Encoder, Protocol):
-    """An encoder that ``has_tokens``."""
+    """A token encoder: an encoder with ``has_tokens``."""
 
     def offsets(self, texts: Sequence[str]) -> list[NDArray[np.int64]]:
-        """(t, 2) places in each text of its tokens, special ones left out, in the order of
-        :attr:`Encoded.tokens`: code points, ends exclusive."""
+        """Return the (t, 2) offsets of the tokens of each text, without special tokens, in the
+        order of :attr:`Encoded.tokens`: code points, ends exclusive."""
         ...
 
 
@@ -119,8 +119,8 @@ class ImageEmbedder(Protocol):
     workers: int  # threads that may call ``run`` at the same time
 
     def windows(self, pictures: Sequence[Picture]) -> list[list[Window]]:
-        """One window of length 1 an image, which holds the :class:`Picture` itself: what waits is
-        not decoded yet."""
+        """Return one window of length 1 per image, which holds the :class:`Picture` itself: waiting
+        images are not decoded."""
         ...
 
     def run(self, batch: Sequence[Window]) -> list[Any]:
@@ -128,11 +128,11 @@ class ImageEmbedder(Protocol):
         ...
 
     def assemble(self, windows: Sequence[Window], outputs: Sequence[Any]) -> NDArray[np.float32]:
-        """(d,) vector of one image, of unit length."""
+        """Return the (d,) vector of one image, of unit length."""
         ...
 
     def pretend(self, window: Window) -> Any:
-        """An output such as :meth:`run` might give, without any work, for a dry run."""
+        """Return a plausible output of :meth:`run` without any work, for a dry run."""
         ...
 
 
@@ -148,7 +148,7 @@ class NliModel(Protocol):
     languages: frozenset[str] | None  # codes of the languages it reads, e.g. {"en"}; None = any
     batch_tokens: int  # padded tokens per forward that keep the hardware busy
     workers: int  # threads that may call ``run`` at the same time
-    contradicts: bool  # False: it tells entailment from the rest only, which stands as neutral
+    contradicts: bool  # False: it distinguishes entailment from the rest only, reported as neutral
 
     def windows(self, pairs: Sequence[Pair]) -> list[list[Window]]:
         """Tokenise by the model's own pair encoding; at least one window per pair. A long premise
@@ -160,21 +160,23 @@ class NliModel(Protocol):
         ...
 
     def assemble(self, windows: Sequence[Window], outputs: Sequence[Any]) -> NDArray[np.float32]:
-        """(3,) probabilities of one pair, as LABELS orders them, from its windows' outputs."""
+        """Return the (3,) probabilities of one pair, in the order of LABELS, from its windows'
+        outputs."""
         ...
 
 
 class WordModel(NliModel, Protocol):
-    """An NLI model that may tell which words of a hypothesis are wrong; others lack
-    ``tells_words``. Where that is true, :meth:`assemble` gives (3 + words,): after the
-    probabilities the risk in [0, 1] of each word of the hypothesis, in order, as
-    :func:`veridical.text.words.lettered_spans` finds them."""
+    """An NLI model that can report wrong words of a hypothesis; others lack ``tells_words``.
+
+    If it is true, :meth:`assemble` returns (3 + words,): after the probabilities, the risk in [0,
+    1] of each word of the hypothesis, in the order of :func:`veridical.text.words.lettered_spans`.
+    """
 
     tells_words: bool
 
 
 class LanguageModel(Protocol):
-    """A causal language model that reads texts: the probability of each of their tokens.
+    """A causal language model that reads texts: the probability of each token.
 
     As with :class:`Encoder`: synchronous, thread-safe, and results do not depend on which
     windows share a batch (to 1e-5).
@@ -195,57 +197,57 @@ class LanguageModel(Protocol):
         ...
 
     def assemble(self, windows: Sequence[Window], outputs: Sequence[Any]) -> TokenProbabilities:
-        """The text's tokens (not the prompt's) from its windows' outputs."""
+        """Return the text's tokens (not the prompt's) from its windows' outputs."""
         ...
 
     def chat_prompt(self, messages: Sequence[dict[str, Any]]) -> str:
-        """The literal text that precedes an answer to ``messages``, by the model's own chat
-        template; messages' texts joined by blank lines where it has none."""
+        """Return the literal text that precedes an answer to ``messages``, by the model's own chat
+        template; without one, the messages' texts joined by blank lines."""
         ...
 
 
 class SpellingModel(LanguageModel, Protocol):
-    """A language model whose ``top_ids`` can be read as text; others give none."""
+    """A language model whose ``top_ids`` can be read as text; others return none."""
 
     def spell(self, token: int) -> str:
-        """What a token adds to a text that it follows."""
+        """Return the text that a token adds to the text before it."""
         ...
 
 
 class PrefixModel(LanguageModel, Protocol):
-    """A language model that keeps what it has read until it has read the next window, so that
-    what both begin with is read once; others lack ``shared``."""
+    """A language model that caches the last window, so that a shared prefix is read once; others
+    lack ``shared``."""
 
     def order(self, window: Window) -> Any:
-        """What windows are to be sorted by: then those that begin alike stand together."""
+        """Return the sort key of a window, which places windows with a common prefix together."""
         ...
 
     def shared(self, before: Window, window: Window) -> int:
-        """Tokens of ``window`` that need no reading after ``before``."""
+        """Return the number of tokens of ``window`` that need no reading after ``before``."""
         ...
 
 
 class StateModel(LanguageModel, Protocol):
-    """A language model whose hidden states can be had; others lack ``state_shape``."""
+    """A language model with accessible hidden states; others lack ``state_shape``."""
 
     state_shape: tuple[int, int]  # layers + 1, width
 
     def state_windows(self, texts: Sequence[tuple[str, ...]]) -> list[list[Window]]:
-        """Tokenise texts given in pieces, template and quoted matter by turns: one window each.
-        A text that is too long is an error, never a cut."""
+        """Tokenise texts given in pieces, template and quoted matter in turn: one window each. A
+        text that is too long is an error, never a cut."""
         ...
 
     def states(self, batch: Sequence[Window]) -> list[NDArray[np.float32]]:
-        """(layers + 1, width) hidden states of the last token of each window, by one forward."""
+        """Return (layers + 1, width) hidden states of the last token of each window, by one
+        forward."""
         ...
 
 
 class Checkpoint(Protocol):
     """A model that a scorer names itself: an encoder-decoder, a reader or a regressor.
 
-    As with :class:`Encoder`: synchronous, thread-safe, and results do not depend on which
-    windows share a batch (to 1e-5). What it is asked, and how its answers are packed, is in
-    :mod:`veridical.core.requests`.
+    As with :class:`Encoder`: synchronous, thread-safe, and results do not depend on which windows
+    share a batch (to 1e-5). :mod:`veridical.core.requests` defines its requests and packed answers.
     """
 
     name: str
@@ -262,9 +264,9 @@ class Checkpoint(Protocol):
         ...
 
     def assemble(self, windows: Sequence[Window], outputs: Sequence[Any]) -> NDArray[np.float32]:
-        """(k,) packed answer to one request, from its windows' outputs."""
+        """Return the (k,) packed answer to one request, from its windows' outputs."""
         ...
 
     def pretend(self, window: Window) -> Any:
-        """An output such as :meth:`run` might give, without any work, for a dry run."""
+        """Return a plausible output of :meth:`run` without any work, for a dry run."""
         ...

@@ -1,4 +1,4 @@
-"""The record: one answer to check, with whatever there is to check it against.
+"""The record: one answer and everything to check it against.
 
 Offsets are Unicode code points, end exclusive, into the unaltered text.
 """
@@ -31,14 +31,15 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
 Against = Literal["samples", "contexts", "reference"]
-#: What ``against="auto"`` compares with: the first of these that a record has.
+#: Fields that ``against="auto"`` tries, in order.
 AUTO: tuple[Against, ...] = ("contexts", "reference", "samples")
 
 _FROZEN = ConfigDict(frozen=True, extra="forbid", populate_by_name=True, strict=False)
 
 
 def clean_text(text: str) -> str:
-    """Return ``text`` unaltered, or raise ``ValueError`` for what no file or model can carry."""
+    """Return ``text`` unaltered, or raise ``ValueError`` for a character that files and models
+    cannot represent."""
     if "\x00" in text:
         raise ValueError(f"NUL character at offset {text.index(chr(0))}")
     try:
@@ -48,16 +49,16 @@ def clean_text(text: str) -> str:
     return text
 
 
-#: Values of a JSON, YAML, XML or table answer; judging more takes minutes and gigabytes.
+#: Maximum values in a JSON, YAML, XML or table answer; judging more takes minutes and gigabytes.
 MAX_ANSWER_VALUES = 10_000
-#: Commas, lines and tags of an answer, whatever it is: of more, its values are not counted.
+#: Maximum commas, lines and tags of an answer of any kind; beyond it, values are not counted.
 MAX_ANSWER_SEPARATORS = 50_000
 _SEPARATORS = ",;\t|\n<"
 
 
 def clean_answer(text: str) -> str:
-    """Return an answer unaltered, or raise ``ValueError`` if no file can carry it or it has too
-    many values to be judged."""
+    """Return an answer unaltered, or raise ``ValueError`` if no file can represent it or it has too
+    many values to judge."""
     if len(text) > MAX_ANSWER_VALUES:
         values = sum(map(text.count, _SEPARATORS))
         most = MAX_ANSWER_SEPARATORS
@@ -69,11 +70,13 @@ def clean_answer(text: str) -> str:
             values = sum(len(b.leaves) for b in blocks if b.kind != "pairs")
             most = MAX_ANSWER_VALUES
         if values > most:
-            raise ValueError(f"{values} values, of which {most} can be judged: split the answer")
+            raise ValueError(
+                f"{values} values, more than the {most} that can be judged; split the answer"
+            )
     return clean_text(text)
 
 
-#: A number, above 0 by rounding alone; strict, as ``"0"`` and ``false`` are no probabilities of 1.
+#: A log-probability, above 0 only by rounding; strict, so that ``"0"`` and ``false`` are refused.
 LogProbability = Annotated[float, Field(strict=True, le=1e-6, allow_inf_nan=False)]
 
 
@@ -84,10 +87,10 @@ class TopToken(BaseModel):
 
 
 class TokenLogprob(BaseModel):
-    """One generated token with its natural-log probability and the alternatives at its place.
+    """One generated token with its natural-log probability and the alternatives at its position.
 
-    A token whose log-probability is null, and an entry that is null, keep their places in the list;
-    nothing is computed of them.
+    A token whose log-probability is null, and an entry that is null, keep their positions in the
+    list; nothing is computed from them.
     """
 
     model_config = ConfigDict(frozen=True, extra="ignore")
@@ -109,8 +112,8 @@ class TokenLogprob(BaseModel):
 
 
 class Sample(BaseModel):
-    """Another answer to the same prompt. One that is null has neither text nor image: it keeps its
-    place among the samples, and nothing is compared with it."""
+    """Another answer to the same prompt. A null sample has neither text nor image: it keeps its
+    position, and nothing is compared with it."""
 
     model_config = _FROZEN
     text: str | None = None
@@ -142,7 +145,7 @@ class Context(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _from_text(cls, value: Any) -> Any:
-        if value is None:  # keeps its place among the contexts
+        if value is None:  # keeps its position among the contexts
             return {"text": ""}
         return {"text": value} if isinstance(value, str) else value
 
@@ -153,7 +156,7 @@ class Context(BaseModel):
 
 
 class UnitLabel(BaseModel):
-    """A human label on a piece of the response: 0 right .. 1 hallucinated."""
+    """A human label on a piece of the response: 0 right to 1 hallucinated."""
 
     model_config = _FROZEN
     start: int = Field(ge=0)
@@ -163,24 +166,23 @@ class UnitLabel(BaseModel):
 
 @dataclass(frozen=True)
 class Source:
-    """A text a response is compared with, and where in the record it stands."""
+    """A text that a response is compared with, and its position in the record."""
 
     kind: Literal["sample", "context", "reference"]
     index: int
     text: str
 
     def sentences(self) -> list[Span]:
-        """Sentences of the text, at least one: of white space alone, the whole."""
+        """Return the sentences of the text, at least one: the whole text if it is blank."""
         from veridical.text.sentences import split_sentences
 
         return split_sentences(self.text) or [Span(0, len(self.text), self.text)]
 
 
 class Record(BaseModel):
-    """One thing to check. Unknown keys belong in ``meta`` (the readers put them there).
+    """One answer to check. Unknown keys belong in ``meta`` (the readers put them there).
 
-    An answer that is an image is in ``response_image``, as a ``data:`` URL, and the text of its
-    ``response`` is empty.
+    For an answer that is an image, ``response_image`` is a ``data:`` URL and ``response`` is empty.
     """
 
     model_config = _FROZEN
@@ -257,18 +259,18 @@ class Record(BaseModel):
         return self
 
     def digest(self) -> str:
-        """32 hex digits that tell whether it is still what it was."""
+        """Return a hash of the record, 32 hex digits, to detect changes."""
         try:
             hashed = self._each_image(lambda url: Picture(url).digest)
             content = to_json(hashed, by_alias=True, inf_nan_mode="constants", fallback=repr)
-        except ValueError:  # bytes that are no text, which data frames may hold
+        except ValueError:  # bytes that are not text, which data frames may contain
             content = repr(self).encode("utf-8", "backslashreplace")
         return hashlib.blake2b(content, digest_size=16).hexdigest()
 
     @cached_property
     def sentences(self) -> tuple[Span, ...]:
-        """The response's sentences: the given ones, else by the built-in splitter, and the values
-        of what is JSON, YAML, XML or a table."""
+        """Sentences of the response: the given ones, else by the built-in splitter; of JSON, YAML,
+        XML or a table, its values."""
         if self.given_sentences is not None:
             return tuple(Span(s, e, self.response[s:e]) for s, e in self.given_sentences)
         from veridical.text.structure import answer_units
@@ -278,13 +280,13 @@ class Record(BaseModel):
 
     @cached_property
     def answer(self) -> str:
-        """The response with blanks in the place of reasoning and special tokens, which state
-        nothing (:mod:`veridical.text.reasoning`): places are those of the response."""
+        """The response with reasoning and special tokens blanked, as they state nothing
+        (:mod:`veridical.text.reasoning`). Offsets are those of the response."""
         return answer_only(self.response)
 
     def has(self, field: str) -> bool:
-        """Return True if a field holds something to check by: a text that is not blank, an image,
-        or a log-probability that is known."""
+        """Return True if a field contains something to check by: non-blank text, an image or a
+        known log-probability."""
         value = getattr(self, field, None)
         if field in ("samples", "contexts", "reference"):
             return any(_has_something(v) for v in value or ())
@@ -300,13 +302,13 @@ class Record(BaseModel):
     def against(
         self, what: Against | Literal["auto"], auto: Sequence[Against] = AUTO
     ) -> list[Source]:
-        """The texts to compare the response with, each with its place in the record.
+        """Return the texts to compare the response with, each with its position in the record.
 
         Args:
-            auto: the fields of which ``"auto"`` is the first that the record has.
+            auto: fields that ``"auto"`` tries, in order.
 
         Raises:
-            NotApplicable: there is none.
+            NotApplicable: there is no such text.
         """
         if what == "auto":
             for field in auto:
@@ -325,16 +327,16 @@ class Record(BaseModel):
             sources = [Source("reference", i, text) for i, text in enumerate(texts) if text.strip()]
         if not sources:
             if what == "samples" and any(s.image for s in self.samples):
-                raise NotApplicable("the samples are images, and texts are compared here")
+                raise NotApplicable("the samples are images, and this scorer compares texts")
             raise NotApplicable(f"the record has no {what}")
         return list(sources)
 
     def without_images(self) -> Record:
-        """The record with an empty URL in the place of each image: for those who read texts."""
+        """Return the record with an empty URL for each image, for readers of texts."""
         return self._each_image(lambda url: "data:")
 
     def _each_image(self, change: Callable[[str], str]) -> Record:
-        """The record with each image's URL changed; itself where it has none."""
+        """Return the record with each image's URL changed; the record itself if it has no image."""
         image = self.response_image
         if image is None and not any(s.image is not None for s in self.samples):
             return self
@@ -346,14 +348,16 @@ class Record(BaseModel):
         return self.model_copy(update=changed)
 
     def need_images(self, *, response: bool) -> dict[str, Picture]:
-        """Images of the samples by their places, after the response's where it is wanted.
+        """Return the images of the samples by field name, after the response's if ``response`` is
+        true.
 
         Raises:
-            NotApplicable: the response is a text, or no image though one is wanted; or no sample is
-                one.
+            NotApplicable: the response is a text, or a response image is required and missing; or
+                no
+                sample is an image.
         """
         if self.response.strip():
-            raise NotApplicable("the response is a text, and images are compared here")
+            raise NotApplicable("the response is a text, and this scorer compares images")
         images = {f"samples[{i}].image": s.image for i, s in enumerate(self.samples)}
         found = {place: Picture(url) for place, url in images.items() if url is not None}
         if not found:
@@ -361,26 +365,27 @@ class Record(BaseModel):
         if not response:
             return found
         if self.response_image is None:
-            raise NotApplicable("the response is no image")
+            raise NotApplicable("the response is not an image")
         return {"response.image": Picture(self.response_image), **found}
 
     def need_response(self) -> str:
-        """The response, or :class:`NotApplicable` when it holds nothing but white space."""
+        """Return the response; raise :class:`NotApplicable` if it is blank."""
         if not self.response.strip():
             if self.response_image is not None:
-                raise NotApplicable("the response is an image, and texts are compared here")
+                raise NotApplicable("the response is an image, and this scorer compares texts")
             raise NotApplicable("the response is empty")
         return self.response
 
     def need_answer(self) -> str:
-        """:attr:`answer`, or :class:`NotApplicable` when it holds nothing but white space."""
+        """Return :attr:`answer`; raise :class:`NotApplicable` if it is blank."""
         self.need_response()
         if not self.answer.strip():
             raise NotApplicable("the response holds no answer, only reasoning or special tokens")
         return self.answer
 
     def need_sentences(self) -> list[Span]:
-        """The sentences that are not blank, or :class:`NotApplicable` when there are none."""
+        """Return the sentences that are not blank; raise :class:`NotApplicable` if there are
+        none."""
         self.need_answer()
         sentences = [s for s in self.sentences if self.answer[s.start : s.end].strip()]
         if not sentences:
@@ -389,7 +394,8 @@ class Record(BaseModel):
 
 
 def _reference(value: Any) -> Any:
-    """A number or a truth value as text; "" in the place of null, so that others keep theirs."""
+    """Return a number or truth value as text, and "" for null, so that others keep their
+    positions."""
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return ""
     if isinstance(value, bool):

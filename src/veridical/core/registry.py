@@ -1,4 +1,4 @@
-"""The scorer registry: names, parameters, needs, costs and sources, kept in one place.
+"""Scorer registry: names, parameters, needs, costs and sources.
 
 The CLI table, the docs page, the dry run and the web form are generated from it.
 """
@@ -31,28 +31,27 @@ if TYPE_CHECKING:
     from veridical.core.records import Record
     from veridical.core.scores import Score
 
-#: What a scorer asks of the evidence layer: ``free``, or the cost of a kind of model.
+#: Most expensive request of a scorer: ``free``, or the cost of a kind of model.
 Cost: TypeAlias = str
 ScorerFunction = Callable[..., Coroutine[Any, Any, "Score"]]
 
 RawIs = Literal["risk", "confidence"]
-#: What a risk rests on: statements judged by contexts or references, agreement with samples or the
+#: Basis of a risk: statements judged by contexts or references, agreement with samples or the
 #: model's own probabilities, or words alone.
 Basis = Literal["sources", "agreement", "words"]
 Prompts = Iterable[str] | Callable[..., Iterable[str]]
 Models = Mapping[str, str] | Callable[..., Mapping[str, Iterable[str | None]]]
 Parts = Callable[..., Iterable[Iterable["BoundScorer"]]]
 CutsOf = Callable[..., Cuts | None]
-#: A built-in scorer: ``"module:function"``, its presets, and whether it asks an LLM whatever its
-#: arguments.
+#: A built-in scorer: ``"module:function"``, its presets, and True if it always requires an LLM.
 Builtin: TypeAlias = tuple[str, frozenset[str], bool]
 
 _LAB = plugins.LAB[plugins.SCORERS]
-DECLARED = "__veridical_scorer__"  # attribute of a function that is registered
+DECLARED = "__veridical_scorer__"  # attribute of a registered function
 
 
 class Declaration(TypedDict, total=False):
-    """The options of :func:`scorer`; :class:`Scorer` says what they mean."""
+    """Options of :func:`scorer`; see :class:`Scorer` for their meaning."""
 
     level: Required[Level]
     source: Required[str]
@@ -83,46 +82,45 @@ class Scorer:
     """A registered method.
 
     Attributes:
-        judges: whether it judges every statement of the response by the contexts or references
-            it is given, so that a verdict may rest on it.
+        judges: True if it judges every statement of the response by contexts or references, so that
+            a verdict may rest on it.
         auxiliary: the score does not measure factual support of all statements (e.g. answer
             relevancy). No verdict rests on it, and its risk is the record's risk only in a run of
             auxiliary scorers alone.
         needs: record fields (``samples``, ``contexts``, ``reference``, ``logprobs``) without
             which it is not applicable. ``against`` stands for whichever field its ``against``
             parameter names; a named proxy stands in for ``logprobs``.
-        cost: the dearest thing it asks of the evidence layer. ``free`` scorers are pure functions
+        cost: the most expensive kind of request that it makes. ``free`` scorers are pure functions
             of the record and may run in worker processes. Those of cost ``llm`` are in a preset
             only where an LLM is named.
-        uses: what else it asks for, by cost.
-        costs_by: where its arguments decide what it asks for, all of it, of the arguments by
-            name, those not given at their defaults; ``cost`` and ``uses`` then say what it asks
-            for at most.
-        raw_is: whether a larger raw value means more ``risk`` or more ``confidence``.
-        raw_key: which entry of a raw object is the method's headline number.
-        version: raised whenever the same input would get another number.
-        added: parameters that came later. At their default they are not in the signature, so that
-            what was scored or tuned before them is still its own.
-        tuned_on: data set -> the parameters whose default values were chosen on it; none named
-            means that the method itself was. Figures on it are "in-domain".
-        prompts: templates it may ask an LLM by, besides those that its parameters name; or a
-            function of its parameters that tells them.
-        check: called with all parameters before a run; a :class:`UsageError` where they do not go
-            together. What each may be its annotation says.
+        uses: costs of its other requests.
+        costs_by: function of its arguments (defaults included) that returns all costs, if the
+            arguments decide them; ``cost`` and ``uses`` are then upper bounds.
+        raw_is: ``risk`` if a larger raw value means more risk, else ``confidence``.
+        raw_key: the entry of a raw object that is the method's main value.
+        version: raised whenever the same input would get a different value.
+        added: parameters added after the first release. At their defaults they are not in the
+            signature, so that earlier scores and ensembles stay valid.
+        tuned_on: data set -> parameters whose defaults were chosen on it; an empty tuple means that
+            the method itself was. Figures on it are "in-domain".
+        prompts: LLM templates that it may use, besides those named by its parameters; or a function
+            of its parameters that returns them.
+        check: called with all parameters before a run; raises :class:`UsageError` if they cannot be
+            combined. The annotations give the valid values of each.
         models: parameters that name a further model, by its kind: ``llm``, ``proxy`` or ``nli``.
-            Parameters called like a kind need no mention. Or a function of all its parameters
-            that tells the models of each kind, where the parameters decide which are asked; None
-            among them is the run's own.
+            Parameters named like a kind need no entry. Or a function of all its parameters that
+            returns the models of each kind; None is the run's own.
         checkpoints: parameters that name a checkpoint, by its kind (see
             :data:`veridical.core.kinds.KINDS`); those of a scorer of cost ``seq2seq``. The
             name of another parameter in braces stands for its value.
-        parts: of a scorer over scores: the scorers it asks, by round, of all its parameters. A
-            record may do without the later rounds. What they cost and name is then its own too.
-        cuts: of a score's raw object, the strictness and all its parameters, the risks at which
-            its verdict changes; None where there are none. Without it, those of the shipped table
-            hold; a scorer that is not there either gives a risk and no verdict.
-        stages: of all its parameters, the names of the stages at which it may be done with a
-            record; none where every record takes the same way.
+        parts: for a scorer over scores: function of all its parameters that returns the scorers it
+            uses, by round. A record may not need the later rounds. Their costs and models are then
+            its own too.
+        cuts: function of a score's raw object, the strictness and all its parameters that returns
+            the risks at which the verdict changes, or None. Without it, the shipped table applies;
+            a scorer that is not in it gives a risk and no verdict.
+        stages: function of all its parameters that returns the names of stages at which scoring a
+            record may end; empty if there is only one path.
     """
 
     name: str
@@ -151,7 +149,7 @@ class Scorer:
 
     @classmethod
     def of(cls, name: str, function: ScorerFunction, **declared: Unpack[Declaration]) -> Scorer:
-        """The scorer of a declaration, whose iterables may be of any type."""
+        """Make the scorer of a declaration, whose iterables may be of any type."""
         options: dict[str, Any] = dict(declared)
         if "apart" in options:
             warnings.warn(
@@ -177,7 +175,7 @@ class Scorer:
 
     @property
     def costs(self) -> frozenset[Cost]:
-        """All that it may ask of the evidence layer."""
+        """All costs of its requests."""
         return self.uses | {self.cost}
 
     @property
@@ -209,7 +207,8 @@ class Scorer:
 
     @cached_property
     def validators(self) -> dict[str, Callable[[Any], Any]]:
-        """What checks and coerces a value of each parameter; no number may be infinite or NaN."""
+        """Validators that check and coerce a value of each parameter; infinity and NaN are
+        refused."""
         from pydantic import ConfigDict, TypeAdapter
 
         finite = ConfigDict(allow_inf_nan=False)
@@ -220,16 +219,16 @@ class Scorer:
 
     @property
     def comparisons(self) -> tuple[str, ...]:
-        """What the scorer can be set ``against``; empty where it has no choice."""
+        """Valid values of ``against``; empty if the scorer has no such parameter."""
         parameter = self.parameters.get("against")
         return () if parameter is None else get_args(parameter.annotation)
 
     def signed_raw(self, score: Score) -> float | None:
-        """The raw headline number, signed so that larger means riskier (contract section 4)."""
+        """Return the main raw value, signed so that larger means riskier (contract section 4)."""
         return self.signed(score.raw) if score.status == "scored" else None
 
     def signed(self, raw: float | dict[str, Any] | None) -> float | None:
-        """The headline number of a raw value, signed so that larger means riskier."""
+        """Return the main value of ``raw``, signed so that larger means riskier."""
         if isinstance(raw, dict):
             raw = raw.get(self.raw_key or "")
         if raw is None:
@@ -239,36 +238,36 @@ class Scorer:
 
 @dataclass(frozen=True)
 class BoundScorer:
-    """A scorer with its parameters: what ``name(p=value)`` denotes."""
+    """A scorer with its parameters, written ``name(p=value)``."""
 
     scorer: Scorer
     arguments: dict[str, Any] = field(default_factory=dict)
 
     @cached_property
     def identity(self) -> Identity:
-        """The name, and the parameters that differ from their defaults, sorted."""
+        """Name, and the parameters that differ from their defaults, sorted."""
         defaults = self.scorer.defaults
         changed = sorted((n, v) for n, v in self.arguments.items() if v != defaults.get(n))
         return Identity(self.scorer.name, tuple((n, shown(v)) for n, v in changed))
 
     @cached_property
     def key(self) -> str:
-        """Text of :attr:`identity`, under which results hold the score."""
+        """Text of :attr:`identity`, the key of the score in results."""
         return str(self.identity)
 
     @property
     def spec(self) -> str:
-        """Text that :meth:`Registry.parse` reads back to this very scorer."""
+        """Text that :meth:`Registry.parse` reads back to this scorer."""
         arguments = ",".join(f"{n}={v!r}" for n, v in self.arguments.items())
         return f"{self.scorer.name}({arguments})"
 
     @property
     def call(self) -> str:
-        """:attr:`spec` as one would write it: ``ngram``, ``ngram(n=2)``."""
+        """:attr:`spec` in its usual notation: ``ngram``, ``ngram(n=2)``."""
         return self.spec.removesuffix("()")
 
     def in_domain(self, data_set: str) -> bool:
-        """Whether the scorer as bound, or one that it asks, was tuned on ``data_set``."""
+        """Return True if this scorer, or one that it uses, was tuned on ``data_set``."""
         if any(part.in_domain(data_set) for part in self.parts):
             return True
         chosen = self.scorer.tuned_on.get(data_set)
@@ -278,20 +277,20 @@ class BoundScorer:
 
     @property
     def portable(self) -> bool:
-        """Whether another process would find the same scorer: it is built in or installed."""
+        """True if other processes find the same scorer: it is built in or installed."""
         return REGISTRY.installed(self.scorer.name)
 
     @cached_property
     def values(self) -> dict[str, Any]:
-        """All its parameters, those left at their defaults included."""
+        """All parameters, defaults included."""
         return self.scorer.defaults | self.arguments
 
     @cached_property
     def rounds(self) -> tuple[tuple[BoundScorer, ...], ...]:
-        """The scorers that it asks, by round; none unless it is a scorer over scores.
+        """Scorers that it uses, by round; empty unless it is a scorer over scores.
 
         Raises:
-            UsageError: its arguments name something that does not exist.
+            UsageError: an argument names something that does not exist.
         """
         if self.scorer.parts is None:
             return ()
@@ -299,20 +298,20 @@ class BoundScorer:
 
     @property
     def parts(self) -> tuple[BoundScorer, ...]:
-        """The scorers that it asks, in any round."""
+        """Scorers that it uses, in any round."""
         return tuple(part for scorers in self.rounds for part in scorers)
 
     @property
     def stages(self) -> tuple[str, ...]:
-        """Names of the stages at which it may be done with a record, in order; mostly none."""
+        """Names of the stages at which scoring a record may end, in order; usually empty."""
         return () if self.scorer.stages is None else tuple(self.scorer.stages(**self.values))
 
     @cached_property
     def costs(self) -> frozenset[Cost]:
-        """All that it asks of the evidence layer.
+        """All costs of its requests.
 
         Raises:
-            UsageError: its arguments name something that does not exist.
+            UsageError: an argument names something that does not exist.
         """
         if self.scorer.parts is not None:
             return frozenset(cost for part in self.parts for cost in part.costs)
@@ -322,24 +321,24 @@ class BoundScorer:
 
     @cached_property
     def cost(self) -> Cost:
-        """The dearest of them."""
+        """The highest of the costs."""
         return max(self.costs, key=costs().index, default=self.scorer.cost)
 
     @cached_property
     def needs(self) -> frozenset[str]:
-        """Needed record fields, with ``against`` and proxies resolved."""
+        """Required record fields, with ``against`` and proxies resolved."""
         needs = set(self.scorer.needs)
         if "against" in needs:
             needs.discard("against")
             if (field := self.values["against"]) in get_args(Against):  # "auto" takes what is there
                 needs.add(field)
-        if any(self.models("proxy")):  # it reads what is not on record
+        if any(self.models("proxy")):  # the proxy reads text that is not in the record
             needs.discard("logprobs")
         return frozenset(needs)
 
     def models(self, kind: str) -> tuple[str | None, ...]:
-        """The models of a ``kind`` (``llm``, ``proxy``, ``nli``) that its parameters name; None
-        stands for the run's own."""
+        """Return the models of a ``kind`` (``llm``, ``proxy``, ``nli``) named by its parameters;
+        None is the run's own."""
         if self.scorer.parts is not None:
             cost = KINDS[kind].cost
             by_part = [part.models(kind) for part in self.parts if cost in part.costs]
@@ -359,7 +358,7 @@ class BoundScorer:
         return tuple(dict.fromkeys(names)) or (None,)
 
     def basis(self, record: Record) -> Basis:
-        """What a scored risk of ``record`` rests on."""
+        """Return the basis of a scored risk of ``record``."""
         if self.scorer.auxiliary:
             return "words"
         if "against" in self.values:
@@ -384,9 +383,10 @@ class BoundScorer:
         return declared(raw if isinstance(raw, Mapping) else {}, strictness, **self.values)
 
     def check(self) -> None:
-        """
+        """Check that the parameters can be combined.
+
         Raises:
-            UsageError: the parameters do not go together.
+            UsageError: the parameters cannot be combined.
         """
         for part in self.parts:
             part.check()
@@ -399,8 +399,8 @@ class BoundScorer:
 
     @cached_property
     def prompts(self) -> tuple[str, ...]:
-        """``name@version`` of the templates it may ask by, sorted: those that a parameter names
-        whose type can tell them (``prompts``), and those the scorer declares."""
+        """``name@version`` of the LLM templates that it may use, sorted: those named by parameters
+        whose type has ``prompts``, and those that the scorer declares."""
         names: list[str] = []
         for name, parameter in self.scorer.parameters.items():
             if (tell := getattr(parameter.annotation, "prompts", None)) is not None:
@@ -417,8 +417,8 @@ class BoundScorer:
 
     @cached_property
     def checkpoints(self) -> tuple[tuple[str, str, bool], ...]:
-        """Kind and name of each checkpoint it asks, and whether its arguments name another than
-        the scorer's own."""
+        """Kind and name of each checkpoint that it uses, and True if its arguments name another
+        than the scorer's own."""
         if self.scorer.parts is not None:
             return tuple(dict.fromkeys(c for part in self.parts for c in part.checkpoints))
         checkpoints = []
@@ -429,7 +429,7 @@ class BoundScorer:
         return tuple(dict.fromkeys(checkpoints))
 
     def checkpoint(self, parameter: str) -> str:
-        """The name of the checkpoint in ``parameter``, braces filled."""
+        """Return the name of the checkpoint in ``parameter``, with braces filled in."""
         name = str(self.values[parameter])
         for other, value in self.values.items():
             name = name.replace(f"{{{other}}}", str(value))
@@ -445,11 +445,11 @@ class BoundScorer:
         return Signature(self.scorer.name, self.scorer.version, self.prompts, parameters)
 
     def signature(self, models: str = "") -> str:
-        """``name|vN|models|prompts|parameters``: enough to repeat the number."""
+        """Return ``name|vN|models|prompts|parameters``: enough to reproduce the score."""
         return self._signature.text(models)
 
     def may_sign(self, signature: str) -> bool:
-        """Whether ``signature`` may be one of its own, with whatever models."""
+        """Return True if ``signature`` may be one of its own, with any models."""
         return self._signature.may_be(signature)
 
     async def __call__(self, record: Record, evidence: object) -> Score:
@@ -459,8 +459,9 @@ class BoundScorer:
 class Registry:
     """Thread-safe map of names to scorers.
 
-    A scorer is imported when it is first asked for, by the ``table`` or, if it is of the
-    laboratory, its entry point; others' entry points when a name is unknown, or all are listed.
+    A scorer is imported on first use, by the ``table`` or, if it belongs to veridical-lab, by its
+    entry point. Other entry points are loaded when a name is unknown, or when all scorers are
+    listed.
     """
 
     def __init__(self, table: Callable[[], Mapping[str, Builtin]] = dict) -> None:
@@ -475,7 +476,7 @@ class Registry:
         return self._table()
 
     def register(self, scorer: Scorer) -> None:
-        """Add a scorer. A second function under a taken name is an error; a reload is not."""
+        """Add a scorer. A second function with the same name is an error; a reload is not."""
         place = _place(scorer.function)
         with self._lock:
             known = self._scorers.get(scorer.name)
@@ -496,7 +497,7 @@ class Registry:
             self._plugged = True
             before = frozenset(self._scorers)
             for point in plugins.points(plugins.SCORERS).values():
-                if point.name in _LAB:  # in no preset, and known by name
+                if point.name in _LAB:  # not in any preset, and known by name
                     continue
                 try:
                     point.load()
@@ -507,7 +508,7 @@ class Registry:
             self._installed = frozenset(self._scorers) - before
 
     def installed(self, name: str) -> bool:
-        """Whether ``name`` came from this package or an entry point."""
+        """Return True if ``name`` belongs to this package or an entry point."""
         if name in self._builtin or name in _LAB:
             return True
         self._load_plug_ins()
@@ -522,11 +523,15 @@ class Registry:
         return [self.get(n) for n in self.names()]
 
     def get(self, name: str) -> Scorer:
-        """The scorer called ``name``; an unknown one is a :class:`UsageError` with suggestions, one
-        of a distribution that is not installed a :class:`.MissingDistribution`."""
+        """Return the scorer called ``name``.
+
+        Raises:
+            UsageError: the name is unknown; the message has suggestions.
+            MissingDistribution: the scorer's distribution is not installed.
+        """
         builtin = self._builtin.get(name)
         if name not in self._scorers and (builtin is not None or name in _LAB):
-            # outside the lock: an import waits for those of other threads
+            # outside the lock: an import waits for imports in other threads
             function = import_string(builtin[0]) if builtin else plugins.load(plugins.SCORERS, name)
             declared: Scorer = getattr(function, DECLARED)
             return self._scorers.setdefault(name, declared)
@@ -537,7 +542,7 @@ class Registry:
         return self._scorers[name]
 
     def bind(self, name: str, arguments: dict[str, Any]) -> BoundScorer:
-        """Check and coerce ``arguments`` by the scorer's own annotations."""
+        """Validate and coerce ``arguments`` by the scorer's own annotations."""
         from pydantic import ValidationError
 
         from veridical.text.display import shown as displayed
@@ -556,14 +561,14 @@ class Registry:
         return BoundScorer(scorer, bound)
 
     def parse(self, text: str) -> list[BoundScorer]:
-        """Scorers from ``"a, b(p=1, q=word)"``. Duplicates are an error."""
+        """Parse scorers such as ``"a, b(p=1, q=word)"``. Duplicates are an error."""
         scorers = [self.bind(name, arguments) for name, arguments in read_calls(text)]
         refuse_duplicates(s.key for s in scorers)
         return scorers
 
     def preset(self, name: str, llm: bool = False) -> list[BoundScorer]:
-        """Scorers of a preset, in the order of the table, then of registration; without ``llm``
-        none that would call one."""
+        """Return the scorers of a preset, in the order of the table, then of registration; without
+        ``llm``, none that calls an LLM."""
         self._load_plug_ins()
         others = {n: s.presets for n, s in self._scorers.items() if n not in self._builtin}
         presets = {n: included for n, (_, included, _) in self._builtin.items()} | others

@@ -10,14 +10,14 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-#: An answer to any request: (k,) float32.
+#: Packed answer to any request: (k,) float32.
 Packed: TypeAlias = "NDArray[np.float32]"
 
 
 @dataclass(frozen=True)
 class GroundedAnswer:
-    """Asks for the risk of each word of ``answer``, which answers ``question`` (empty: none) by
-    the ``passages``."""
+    """Request for the risk of each word of ``answer`` to ``question`` (empty: none), given
+    ``passages``."""
 
     question: str
     passages: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""The scorers that a run will use: those it names, or a preset's, and what applies to all."""
+"""Scorer resolution: the scorers of a run, with shared parameters applied."""
 
 from __future__ import annotations
 
@@ -24,25 +24,30 @@ def resolve(
     clusters: bool = False,
     paper_forms: bool = False,
 ) -> list[BoundScorer]:
-    """The scorers a run will use: named ones, else a preset; ``against``, ``proxy``, ``prior`` and
-    ``spans`` (the detector) applied where taken.
+    """Return the scorers of a run: the named ones, else those of a preset.
 
-    ``llm`` tells whether the run has an LLM, so that a preset may hold scorers that call one; the
-    preset's ensemble then asks its judge. ``claims``, ``spans`` and ``clusters`` add the scorer
-    that they need unless it is among them, with whatever parameters. ``answer`` is the part of
-    each answer that scorers which can compare a part are set to. ``paper_forms`` sets the
-    arguments of :data:`~veridical.core.paper_forms.PAPER_FORMS` that are left open.
+    ``against``, ``proxy``, ``prior`` and ``spans`` (the detector) are set on scorers that have such
+    a parameter.
+
+    Args:
+        llm: True if the run has an LLM. Presets then include scorers that call one, and their
+            ensemble uses its judge.
+        claims, spans, clusters: add the scorer that they need unless it is included already,
+            with any parameters.
+        answer: part of each answer that scorers which can compare a part are set to.
+        paper_forms: set the arguments of :data:`~veridical.core.paper_forms.PAPER_FORMS` that
+            are not given.
 
     Raises:
-        UsageError: a scorer is unknown, parameters do not go together, or none of them takes the
-            ``prior`` or ``answer``.
+        UsageError: a scorer is unknown, parameters cannot be combined, or no scorer has the
+            parameter ``prior`` or ``answer``.
     """
     if scorers is None:
         bound = REGISTRY.preset(preset, llm)
     elif isinstance(scorers, str):
         bound = REGISTRY.parse(scorers)
     elif not isinstance(scorers, Iterable):
-        raise UsageError(f"scorers must be a text or a list, not {scorers!r}")
+        raise UsageError(f"scorers must be a string or a list, not {scorers!r}")
     else:
         bound = [
             b for s in scorers for b in ([s] if isinstance(s, BoundScorer) else REGISTRY.parse(s))
@@ -59,7 +64,7 @@ def resolve(
     if scorers is None and any(b.scorer.name == "statement_judge" for b in bound):
         bound = _with(bound, "judge", True)
     if not bound:
-        raise UsageError("no scorers were asked for")
+        raise UsageError("no scorers were named; name some, or leave scorers out")
     if paper_forms:
         bound = _published(bound)
     if against is not None:
@@ -68,8 +73,8 @@ def resolve(
         check_part(answer)
         if not any("answer" in b.values for b in bound):
             raise UsageError(
-                f"{option_named('answer')} is a part of answers to compare, and none of the "
-                "scorers compares parts: leave it out, or name one that does, such as exact_match"
+                f"{option_named('answer')} requires a scorer that compares parts of answers, "
+                "such as exact_match; name one, or leave it out"
             )
         bound = _with(bound, "answer", answer)
     if proxy is not None:
@@ -81,8 +86,8 @@ def resolve(
     if prior is not None:
         if not any("prior" in b.values for b in bound):
             raise UsageError(
-                "prior shifts the calibrated risk of the scorer ensemble, and this run has none: "
-                "leave prior out, or run --preset auto"
+                "prior requires the scorer ensemble, whose calibrated risk it shifts; "
+                "leave prior out, or use --preset auto"
             )
         bound = _with(bound, "prior", prior)
     for b in bound:
@@ -91,7 +96,8 @@ def resolve(
 
 
 def _with(scorers: list[BoundScorer], parameter: str, value: Any) -> list[BoundScorer]:
-    """The scorers with ``parameter`` at ``value`` where they take it and leave it open."""
+    """Return the scorers with ``parameter`` set to ``value`` where they have it and it is not
+    given."""
     bound = [
         REGISTRY.bind(b.scorer.name, {parameter: value, **b.arguments})
         if (value in b.scorer.comparisons if parameter == "against" else parameter in b.values)
@@ -103,7 +109,7 @@ def _with(scorers: list[BoundScorer], parameter: str, value: Any) -> list[BoundS
 
 
 def _published(scorers: list[BoundScorer]) -> list[BoundScorer]:
-    """Return the scorers in the form of their papers, but for arguments that are given."""
+    """Return the scorers in their published form, except for arguments that are given."""
     from veridical.core.paper_forms import PAPER_FORMS
 
     bound = [

@@ -1,4 +1,4 @@
-"""The text in which users name scorers: ``"cosine, ngram(n=2, stat=max)"``."""
+"""Parser of scorer lists such as ``"cosine, ngram(n=2, stat=max)"``."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def read_calls(text: str) -> list[tuple[str, dict[str, Any]]]:
     The text is parsed as Python syntax and never evaluated.
 
     Raises:
-        UsageError: it is no such list.
+        UsageError: the text is not such a list.
     """
     source = f"[{text}\n]"
     try:
@@ -45,14 +45,15 @@ def read_calls(text: str) -> list[tuple[str, dict[str, Any]]]:
 
 
 def refuse_duplicates(keys: Iterable[str]) -> None:
-    """
+    """Check that no two keys are equal.
+
     Raises:
         UsageError: two scorers have one key.
     """
     seen: set[str] = set()
     for key in keys:
         if key in seen:
-            raise UsageError(f"scorer {key!r} is asked for twice")
+            raise UsageError(f"scorer {key!r} is named twice; name it once")
         seen.add(key)
 
 

@@ -1,4 +1,4 @@
-"""Scores: what a scorer says of a record. ``risk`` is in [0, 1] and 1 is always worst."""
+"""Scores, units, evidence and results; ``risk`` in [0, 1], 1 is worst."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ Risk = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 Level = Literal["response", "sentence", "claim", "span", "token"]
 Status = Literal["scored", "not_applicable", "failed"]
 Decision = Literal["accept", "review", "reject"]
-#: Of the shape of a result line: it rises when a field goes, or changes its type or meaning. New
-#: fields do not raise it: readers pass over what they do not know.
+#: Version of the result line. It rises when a field is removed, or changes its type or meaning. New
+#: fields do not raise it: readers ignore unknown fields.
 RESULT_VERSION = 2
 
-#: A risk from here on speaks against a sentence of which no label says more.
+#: Risk at or above which an unlabelled sentence counts as unsupported.
 _EVEN = 0.5
-#: Sources that a sentence's evidence shows where many take part.
+#: Maximum sources shown as evidence of a sentence.
 SHOWN = 3
 
 _FROZEN = ConfigDict(frozen=True, extra="forbid")
@@ -33,19 +33,18 @@ _M = TypeVar("_M", bound=BaseModel)
 
 
 def _validated(model: type[_M], fields: dict[str, Any]) -> _M:
-    """``model(**fields)`` by pydantic's own validator, without the call's cost: scorers make
-    dozens of these a record."""
+    """Return ``model(**fields)`` through pydantic's own validator, which is faster: scorers make
+    dozens of these per record."""
     validated: _M = model.__pydantic_validator__.validate_python(fields)
     return validated
 
 
 class EvidenceItem(BaseModel):
-    """What a score rests on. ``text`` is exactly the slice ``[start:end]`` of the source.
+    """A piece of evidence. ``text`` is exactly the slice ``[start:end]`` of the source.
 
-    Of kind ``token``, ``index`` is the token's position in the list it comes from (the record's
-    ``logprobs``, or the proxy's tokens), ``[start:end]`` is a slice of the response, and
-    ``probability`` that of the token. The tokens of a character that is split over several all
-    have the whole of it as their slice.
+    For kind ``token``, ``index`` is the token's position in its list (the record's ``logprobs``, or
+    the proxy's tokens). ``[start:end]`` is a slice of the response, and ``probability`` is that of
+    the token. Tokens that share a character all have the whole character as their slice.
     """
 
     model_config = _FROZEN
@@ -67,7 +66,7 @@ class EvidenceItem(BaseModel):
         probability: float | None = None,
         computed: str | None = None,
     ) -> EvidenceItem:
-        """The slice ``[start:end]`` of ``source``."""
+        """Make evidence from the slice ``[start:end]`` of ``source``."""
         fields = {
             "kind": source.kind,
             "index": source.index,
@@ -82,10 +81,10 @@ class EvidenceItem(BaseModel):
 
 
 class Unit(BaseModel):
-    """A piece of the response with its own risk. ``raw`` is the method's own number for it.
+    """A piece of the response with its own risk. ``raw`` is the method's own value for it.
 
-    ``kind`` is what is wrong with a flagged unit, where that is known. ``reason`` is why a unit has
-    no risk: ``language`` where no model of the run reads it.
+    ``kind`` is the kind of error in a flagged unit, where known. ``reason`` explains a missing
+    risk: ``language`` if no model of the run reads the unit's language.
     """
 
     model_config = _FROZEN
@@ -115,7 +114,7 @@ class Unit(BaseModel):
         probabilities: dict[str, float] | None = None,
         evidence: Sequence[EvidenceItem] = (),
     ) -> Unit:
-        """A unit over ``span`` of the response."""
+        """Make a unit over ``span`` of the response."""
         fields = {
             "level": level,
             "start": span.start,
@@ -132,8 +131,8 @@ class Unit(BaseModel):
         return _validated(cls, fields)
 
     def verdict(self, answer: Verdict) -> Verdict:
-        """Return the verdict on this piece of an answer with a verdict: that of its label, else, as
-        in results of earlier versions, by its risk."""
+        """Return the verdict on this piece of an answer whose verdict is ``answer``: that of its
+        label or, in results of earlier versions, by its risk."""
         labelled = verdict_of_label(self.label)
         if labelled is not None:
             return labelled
@@ -147,10 +146,10 @@ class Unit(BaseModel):
 
 
 class Score(BaseModel):
-    """A method's verdict on one record.
+    """A scorer's result on one record.
 
-    ``risk`` is null unless ``status`` is ``scored``; ``raw`` is the paper's own value, in the
-    paper's own orientation (the registry says which). Never NaN.
+    ``risk`` is null unless ``status`` is ``scored``. ``raw`` is the paper's own value, in the
+    paper's own orientation (see ``raw_is`` of the scorer). Never NaN.
     """
 
     model_config = _FROZEN
@@ -165,7 +164,7 @@ class Score(BaseModel):
     def of(
         cls, risk: float, *, raw: float | dict[str, Any] | None = None, units: Sequence[Unit] = ()
     ) -> Score:
-        """A scored result; ``raw`` defaults to the risk itself."""
+        """Make a scored result; ``raw`` defaults to the risk."""
         return cls(risk=risk, raw=risk if raw is None else raw, units=tuple(units))
 
     @classmethod
@@ -181,7 +180,7 @@ _DUMP = Score.__pydantic_serializer__.to_json
 
 
 class ScoreJson(NamedTuple):
-    """A finished score on its way to a result line: its risk, and its JSON text."""
+    """A finished score: its risk, and its JSON text for a result line."""
 
     risk: float | None
     text: bytes
@@ -196,15 +195,14 @@ class ScoreJson(NamedTuple):
 
 
 class Selected(BaseModel):
-    """The least risky of a response and its samples, each judged by the others, or the one that
-    stands for the most probable meaning.
+    """The selected answer among a response and its samples: the least risky, or the one that
+    represents the most probable meaning.
 
     Attributes:
-        kind, index: the ``response`` (index 0), or which of the samples; null where none of them
-            was scored.
-        risk, by: of that answer as a result has them.
-        risks: of all, the response first, then the samples in order; null where not scored.
-        decision: the policy's, of that answer.
+        kind, index: the ``response`` (index 0), or one of the samples; null if none was scored.
+        risk, by: as in the result of the selected answer.
+        risks: of all answers, the response first, then the samples in order; null if not scored.
+        decision: the policy's decision on the selected answer.
     """
 
     model_config = _FROZEN
@@ -218,8 +216,8 @@ class Selected(BaseModel):
 
 
 class Change(BaseModel):
-    """A piece of an answer and what took its place. ``text`` is exactly the slice
-    ``[start:end]`` of the answer; ``unsupported`` are the statements of it that were why."""
+    """A replaced piece of an answer. ``text`` is exactly the slice ``[start:end]`` of the answer;
+    ``unsupported`` are the statements that caused the change."""
 
     model_config = _FROZEN
     start: int = Field(ge=0)
@@ -230,16 +228,16 @@ class Change(BaseModel):
 
 
 class Repair(BaseModel):
-    """An answer without what nothing supports, and what it scores.
+    """A repaired answer, without unsupported statements, and its new score.
 
     Attributes:
-        of: what was repaired: the ``response``, or the text ``selected`` (``Result.selected``).
-        scorer: whose units told what is unsupported; null where no scorer could.
-        text: the repaired answer; null where there is none, as ``reason`` says.
-        changes: in order; applied to the answer they give ``text``.
-        risk, by: of the repaired answer as a result has them.
-        remaining: unsupported units of it, by the same scorer; null where it was not scored again.
-        decision: the policy's, of the repaired answer.
+        of: the repaired text: the ``response``, or the text ``selected`` (``Result.selected``).
+        scorer: scorer whose units were unsupported; null if no scorer could judge them.
+        text: the repaired answer; null if there is none, for the ``reason`` given.
+        changes: in order; applied to the answer, they yield ``text``.
+        risk, by: as in a result of the repaired answer.
+        remaining: its unsupported units, by the same scorer; null if it was not scored again.
+        decision: the policy's decision on the repaired answer.
     """
 
     model_config = _FROZEN
@@ -257,13 +255,13 @@ class Repair(BaseModel):
 
 
 class FieldResult(BaseModel):
-    """The verdict on a value of a structured answer.
+    """Verdict on a value of a structured answer.
 
     Attributes:
-        path: as ``invoice.total``, ``items[0].name``, or of a table ``row[2].Price``; names with
-            other signs as ``["a.b"]``.
-        value: its text, unescaped; it stands at ``[start:end]`` of the answer.
-        verdict: ``unchecked`` where it states nothing, such as null.
+        path: such as ``invoice.total``, ``items[0].name`` or, in a table, ``row[2].Price``; names
+            with other characters are ``["a.b"]``.
+        value: its text, unescaped; located at ``[start:end]`` of the answer.
+        verdict: ``unchecked`` if it states nothing, such as null.
     """
 
     model_config = _FROZEN
@@ -281,13 +279,13 @@ def _absent(value: Any) -> bool:
 
 
 class Result(BaseModel):
-    """One line of ``--json``: everything said of one valid record.
+    """The result of one valid record: one line of ``--json``.
 
-    ``verdict`` rests on the score ``by``, and ``reason`` says why it is ``unchecked``; of a line
-    of an earlier version it is that. ``decision`` is null unless the run has a policy; ``why``,
-    ``selected`` and ``repair`` are there only where a policy, a selection or a repair was asked
-    for, ``fields`` only where the answer is JSON, YAML, XML or a table, or holds such.
-    ``invisible`` counts the characters of the answer that cannot be seen and were not judged.
+    ``verdict`` rests on the score ``by``; ``reason`` explains ``unchecked`` (also in lines of an
+    earlier version). ``decision`` is null unless the run has a policy. ``why``, ``selected`` and
+    ``repair`` exist only with a policy, a selection or a repair; ``fields`` only if the answer is
+    or contains JSON, YAML, XML or a table. ``invisible`` counts the invisible characters of the
+    answer, which were not judged.
     """
 
     model_config = _FROZEN
@@ -307,18 +305,20 @@ class Result(BaseModel):
 
     @property
     def deciding(self) -> Score | None:
-        """The score that ``risk`` and ``verdict`` rest on; None where there is no risk."""
+        """The score on which ``risk`` and ``verdict`` rest; None if there is no risk."""
         named = (s for key, s in self.scores.items() if key.partition("(")[0] == self.by)
         return next((s for s in named if s.status == "scored"), None)
 
     @property
     def spans(self) -> tuple[Unit, ...]:
-        """The pieces of the answer that the deciding score judged, in its order: mostly sentences,
-        and after a wrong one its wrong words where these are known (level ``span``). Each has
-        ``start``, ``end``, ``text``, ``risk``, ``label`` and ``evidence``. What a mean of
-        scores lacks, such as evidence, is that of a score that judged the same piece. Where the
-        deciding score has none, those of a score that judged statements, else of the first that
-        has some."""
+        """Pieces of the answer judged by the deciding score, in its order: mostly sentences, and
+        after a wrong sentence its wrong words where known (level ``span``).
+
+        Each has ``start``, ``end``, ``text``, ``risk``, ``label`` and ``evidence``. Evidence that a
+        mean of scores lacks is taken from a score that judged the same piece. If the deciding score
+        has no units, those of a score that judged statements are used, else of the first that has
+        some.
+        """
         scored = [s for s in self.scores.values() if s.status == "scored" and s.units]
         deciding = self.deciding
         if deciding is None or not deciding.units:
@@ -329,8 +329,8 @@ class Result(BaseModel):
 
     @property
     def worst(self) -> Unit | None:
-        """The riskiest sentence or claim of :attr:`spans`, where there are any of those that the
-        verdict is of; None where none has a risk."""
+        """The riskiest sentence or claim of :attr:`spans`, preferably one with the result's
+        verdict; None if none has a risk."""
         return self._worst(self.spans)
 
     def _worst(self, spans: Sequence[Unit]) -> Unit | None:
@@ -341,7 +341,7 @@ class Result(BaseModel):
 
     @property
     def why_unchecked(self) -> str | None:
-        """Return the reason why there is no verdict, as a sentence; None where there is one."""
+        """Reason why there is no verdict, as a sentence; None if there is one."""
         from veridical.core.explain import WHY
         from veridical.text.wrap import harmless
 
@@ -355,10 +355,10 @@ class Result(BaseModel):
         return " ".join(filter(None, (WHY[self.reason][0], "; ".join(causes))))
 
     def shown(self, sources: Sequence[str | int | None] = ()) -> ShownResult:
-        """The result as outputs show it.
+        """Return the result in the form that outputs show.
 
         Args:
-            sources: the ids of the record's contexts, in order, where it has some.
+            sources: ids of the record's contexts, in order, if there are any.
         """
         from veridical.core.explain import ShownPiece, ShownResult, ShownSource
 
@@ -400,8 +400,8 @@ class Result(BaseModel):
         )
 
     def _prior(self) -> float | None:
-        """The share of wrong answers that the risk is calibrated to; None where it is not the
-        default's, which is."""
+        """Return the share of wrong answers to which the risk is calibrated; None unless the risk
+        is the default's."""
         from veridical.core.bands import EVEN
         from veridical.core.identity import Identity
 
@@ -410,15 +410,15 @@ class Result(BaseModel):
                 named = dict(Identity.read(key).parameters).get("prior", EVEN)
                 try:
                     prior = float(named)
-                except ValueError:  # a line that something else has written
+                except ValueError:  # a line written by another program
                     return None
                 return prior if 0 < prior < 1 else None
         return None
 
     def explain(self) -> str:
-        """What was found out, for people to read: verdict and risk, the answer's sentences with
-        the worst one marked, and the evidence with its place (counted from 1). Lines have at most
-        80 columns; an unchecked answer comes with the reason and what to do."""
+        """Return an explanation for humans: verdict and risk, the sentences of the answer with the
+        worst one marked, and the evidence with its location (counted from 1). Lines have at most 80
+        columns. For an unchecked answer it gives the reason and advice."""
         from veridical.core.explain import pieces, plain
 
         return plain(pieces(self.shown()))
@@ -444,7 +444,7 @@ class Result(BaseModel):
         *,
         invisible: int | None = None,
     ) -> bytes:
-        """The JSON text of a result whose scores are JSON text already."""
+        """Return the JSON text of a result whose scores are JSON text already."""
         first: dict[str, Any] = {"id": id, "row": row, "risk": risk, "by": by}
         first |= {"verdict": verdict[0], "reason": verdict[1], "decision": None}
         if fields is not None:
@@ -457,8 +457,9 @@ class Result(BaseModel):
 
 
 def _completed(unit: Unit, others: Sequence[Sequence[Unit]]) -> Unit:
-    """Return a unit without evidence with that of another on the same piece, and its label where
-    the unit has none. What shows support or contradiction is only taken from such a unit."""
+    """Return a unit without evidence with that of another unit on the same piece, and its label if
+    the unit has none. Evidence for support or contradiction is only taken from a unit with the same
+    verdict."""
     if unit.evidence:
         return unit
     verdict = verdict_of_label(unit.label)
@@ -487,21 +488,21 @@ class ScoreSummary(BaseModel):
 
 
 class SelectionSummary(BaseModel):
-    """Which answer was selected."""
+    """Kind of the selected answer."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
     kind: str | None
 
 
 class RepairSummary(BaseModel):
-    """What became of a repair."""
+    """Status of a repair."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
     status: str
 
 
 class FieldSummary(BaseModel):
-    """The verdict on a field."""
+    """Verdict on a field."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
     path: str
@@ -509,7 +510,7 @@ class FieldSummary(BaseModel):
 
 
 class ResultSummary(BaseModel):
-    """A result line without units: what a pass over millions of them needs."""
+    """A result line without units, for passes over millions of lines."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
     id: str | int

@@ -1,7 +1,7 @@
-"""What answers state, as a model judges them: short ones together with their question.
+"""Statements of answers in the form that NLI models judge: short ones with their question.
 
-Every scorer that has an NLI model judge an answer, or a sentence of one, asks here for the text.
-Units, offsets and evidence stay those of the answer as it was given.
+All scorers that use an NLI model on an answer or its sentences take their texts from here. Units,
+offsets and evidence refer to the unaltered answer.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from veridical.core.records import Record, Source
     from veridical.text.passages import Passage
 
-#: A question that advice may answer.
+#: Pattern of questions that advice may answer.
 _ASKS_FOR_ADVICE = re.compile(
     r"\b(?:who|whom|contact|ask|reach|consult|should|must|how|next|where|whose|steps?|todo)\b"
     r"|\b(?:do|can) i (?:do|need|have)\b",
@@ -60,29 +60,29 @@ _QUESTION_LABEL = re.compile(
     re.IGNORECASE,
 )
 _LONGEST_QUESTION = 2_000  # characters
-#: The number of a point: "1. The shop is open."
+#: The number of a list item: "1. The shop is open."
 _POINT = re.compile(
     r"\s{0,9}\(?\d{1,2}[.)][ \t]{1,9}(?!(?:" + "|".join(MONTHS) + r")\b)(?=[^\W\d_]+ [^\W\d_])",
     re.IGNORECASE,
 )
-_AFTER = 2_000  # characters in which something must follow a heading
+_AFTER = 2_000  # characters after a heading in which text must follow
 _MOST_LEAD_INS = 4
-#: Share of the words of "The text is about ..." that need not be in the sources.
+#: Maximum share of the words of "The text is about ..." that need not occur in the sources.
 _UNKNOWN_SHARE = 0.5
 _STEM = 4  # letters by which these words are compared
-_SHORT = 3  # words: "Sure!" may answer a question of yes or no, "I'd be happy to help!" does not
+_SHORT = 3  # words; "Sure!" may answer a yes/no question, "I'd be happy to help!" does not
 
 
 def stating_sentences(record: Record) -> list[Span]:
-    """The sentences of the response that state something, in order; none where nothing is stated.
+    """Return the sentences of the response that state something, in order.
 
-    Left out are blank ones, those without a letter or digit, reasoning, headings, lists of sources,
-    sentences that only say that the sources do not tell (:mod:`veridical.text.refusals`), what only
-    says where the answer is from (:mod:`veridical.text.attribution`), and small talk
-    (:mod:`veridical.text.small_talk`): a courtesy wherever it stands, and a reply ("It is.") before
-    the first statement, but not the verdict on a question of yes or no. Where replies are all that
-    is said, they are the answer ("Yes."), and with a reference or samples whatever is said is
-    compared with these.
+    Left out are: blank sentences, those without a letter or digit, reasoning, headings and lists of
+    sources; sentences that only say that the sources lack the answer
+    (:mod:`veridical.text.refusals`); text that only names the answer's source
+    (:mod:`veridical.text.attribution`); and small talk (:mod:`veridical.text.small_talk`). Small
+    talk is a courtesy anywhere, or a reply ("It is.") before the first statement, except the
+    verdict on a yes/no question. If there are only replies, they are the answer ("Yes."). With a
+    reference or samples, any text is compared with these.
     """
     answer = record.answer
     question = last_question(record.prompt)
@@ -116,12 +116,13 @@ def stating_sentences(record: Record) -> list[Span]:
 
 
 def _leads_to(question: str, reply: Span, following: Span) -> bool:
-    """Return True if a sentence is yes or no on the question, and the next one states something."""
+    """Return True if a sentence answers the question by yes or no, and the next one states
+    something."""
     return verdict_word(question, reply.text) is not None and is_sentence(following.text)
 
 
 def _reply_before(record: Record, question: str, sentence: Span) -> str:
-    """The yes or no that the response's ``sentence`` follows, as a start of it."""
+    """Return the yes or no before the response's ``sentence``, as a prefix of it."""
     if record.response[sentence.start : sentence.end] != sentence.text:  # of a source
         return ""
     before = [s for s in record.sentences if s.end <= sentence.start and _has_word(s.text)]
@@ -131,12 +132,13 @@ def _reply_before(record: Record, question: str, sentence: Span) -> str:
 
 
 def _has_word(text: str) -> bool:
-    """Return True if anything is left of a sentence without its citations and markup."""
+    """Return True if a sentence contains letters or digits besides citations and markup."""
     return any(map(str.isalnum, text)) and any(map(str.isalnum, readable(without_markers(text))))
 
 
 def _silent(record: Record, spans: Sequence[Span]) -> list[bool]:
-    """Whether each of the response's sentences names sources or what follows, and no more."""
+    """Return for each of the response's sentences True if it only names sources or announces
+    text."""
     found: list[bool] = []
     listed = False
     text = record.answer
@@ -158,7 +160,7 @@ def _declines(sentence: str, known: Callable[[str], bool] | None) -> bool:
 
 
 def _repeats(question: str, sentence: str) -> bool:
-    """Return True if a sentence is the question that was asked, as in "Q: Where is it?"."""
+    """Return True if a sentence repeats the question, as in "Q: Where is it?"."""
     bare = _QUESTION_LABEL.sub("", sentence)
     if not question or not (bare != sentence or sentence.rstrip(" *_").endswith(("?", "？"))):
         return False
@@ -167,8 +169,8 @@ def _repeats(question: str, sentence: str) -> bool:
 
 
 def known_words(record: Record) -> Callable[[str], bool] | None:
-    """Return what tells whether the contexts hold most words of a text and all of its numbers; None
-    for a record without contexts."""
+    """Return a predicate: the contexts contain most words of a text and all its numbers; None for a
+    record without contexts."""
     texts = [c.text for c in record.contexts if c.text]
     if not texts:
         return None
@@ -185,9 +187,9 @@ def known_words(record: Record) -> Callable[[str], bool] | None:
 
 
 def without_lead_in(record: Record, sentence: Span) -> Span:
-    """A sentence without what leads in to it and says where it is from: the agreement or greeting
-    that it begins with, but with its verdict on a question of yes or no, attributions at both ends,
-    and a refusal beside what it states. A value of a structured answer has none."""
+    """Return a sentence without its lead-in: the agreement or greeting at its beginning (except the
+    verdict on a yes/no question), attributions at both ends, and a refusal beside a statement. A
+    value of a structured answer is returned unaltered."""
     if (sentence.start, sentence.end) in judged_units(record.answer):
         return sentence
     text = blanked_markers(answer_only(sentence.text))
@@ -214,10 +216,10 @@ def without_lead_in(record: Record, sentence: Span) -> Span:
 
 
 def need_statements(record: Record) -> list[Span]:
-    """:func:`stating_sentences`.
+    """Return the :func:`stating_sentences`.
 
     Raises:
-        NotApplicable: there is none.
+        NotApplicable: there are none.
     """
     record.need_sentences()
     said = stating_sentences(record)
@@ -227,14 +229,15 @@ def need_statements(record: Record) -> list[Span]:
 
 
 def unit_of_each(record: Record, units: Sequence[Unit]) -> list[Unit]:
-    """``units`` of sentences in order, and one without a risk for each that states nothing."""
+    """Return ``units`` of sentences in order, and one without a risk for each sentence that states
+    nothing."""
     stating = {s.start for s in stating_sentences(record)}
     silent = [s for s in record.sentences if s.text.strip() and s.start not in stating]
     return sorted([*units, *(Unit.of(s, None) for s in silent)], key=lambda u: u.start)
 
 
 def states_nothing(record: Record) -> bool:
-    """Whether the response holds no word, declines to answer, or is nothing but courtesies."""
+    """Return True if the response has no word, declines to answer, or is nothing but courtesies."""
     text = record.answer
     return (
         not any(map(str.isalnum, text))
@@ -244,13 +247,13 @@ def states_nothing(record: Record) -> bool:
 
 
 def stated(record: Record, sentences: Sequence[Span]) -> list[Statement]:
-    """What to judge in the place of an answer's ``sentences``, in order.
+    """Return the texts to judge for an answer's ``sentences``, in order.
 
-    The first one answers the question, and where it is short it is read with it (see
-    :func:`veridical.text.statements.to_judge`); the others say what they say. Citations by number
-    are left out: models take them for a part of what is said. So is what leads in ("Sure, ...") or
-    says where it is from, and words are as :func:`veridical.text.readable.readable` puts them. Of
-    a structured answer each value is judged with its names (:mod:`veridical.text.structure`).
+    The first sentence answers the question; if it is short, it is read with the question (see
+    :func:`veridical.text.statements.to_judge`). The others are judged as they are. Citations by
+    number are left out, because models take them for content, and so are lead-ins ("Sure, ...") and
+    attributions. Words are normalised by :func:`veridical.text.readable.readable`. Each value of a
+    structured answer is judged with its names (:mod:`veridical.text.structure`).
     """
     values = judged_units(record.answer)
     units = [values.get((s.start, s.end)) for s in sentences]
@@ -267,14 +270,15 @@ def stated(record: Record, sentences: Sequence[Span]) -> list[Statement]:
 
 
 def _answering(record: Record, question: str, text: str) -> Statement:
-    """A first sentence as an answer to the question; as it is where a whole context says it."""
+    """Return a first sentence as an answer to the question; unaltered if a whole context states
+    it."""
     if any(is_whole(text, c.text) for c in record.contexts):
         return Statement(text, 0, len(text), "answer")
     return to_judge(question, text)
 
 
 def as_read(record: Record, sentence: Span) -> str:
-    """A sentence's own statement as a model should read it, wherever it stands in the sentence."""
+    """Return a sentence's own statement in the form that a model should read."""
     said = _without_number(without_lead_in(record, sentence))
     text = undecorated(readable(without_markers(unfenced(answer_only(said.text))))).strip()
     if said.start > sentence.start and text[:1].islower() and text.split(None, 1)[0].islower():
@@ -286,7 +290,7 @@ def as_read(record: Record, sentence: Span) -> str:
 
 
 def _without_number(said: Span) -> Span:
-    """Return a sentence without the number of the point that it is."""
+    """Return a sentence without its list number."""
     point = _POINT.match(said.text)
     if point is None or not asserts(said.text[point.end() :]):
         return said
@@ -294,13 +298,13 @@ def _without_number(said: Span) -> Span:
 
 
 def stated_sentences(record: Record, sentences: Sequence[Span]) -> list[str]:
-    """The texts of :func:`stated`."""
+    """Return the texts of :func:`stated`."""
     return [s.text for s in stated(record, sentences)]
 
 
 def stated_answer(record: Record, text: str) -> str:
-    """A whole answer to the record's question with its first sentence as it is judged, without
-    citations by number."""
+    """Return a whole answer whose first sentence is in the judged form, without citations by
+    number."""
     text = readable(without_markers(answer_only(text))).strip() or text
     question = last_question(record.prompt)
     if not question:
@@ -314,8 +318,8 @@ def stated_answer(record: Record, text: str) -> str:
 
 
 def stated_source(record: Record, evidence: Evidence, source: Source) -> str:
-    """A source's text as it is judged: samples and references answer the question as well,
-    contexts are passages of their own."""
+    """Return a source's text in the judged form: samples and references answer the question as
+    well, contexts are passages of their own."""
     if source.kind == "context":
         return readable(source.text)
     text = source.text
@@ -323,8 +327,8 @@ def stated_source(record: Record, evidence: Evidence, source: Source) -> str:
 
 
 def stated_window(record: Record, evidence: Evidence, source: Source, window: Passage) -> str:
-    """The text to judge by in the place of a window of a source: of one that begins a sample or
-    reference, with the first sentence as it is judged."""
+    """Return the text to judge for a window of a source; at the beginning of a sample or reference,
+    its first sentence is in the judged form."""
     text = window.text
     if source.kind == "context" or source.text[: window.start].strip():
         return undecorated(readable(text))
@@ -334,7 +338,7 @@ def stated_window(record: Record, evidence: Evidence, source: Source, window: Pa
 def stated_source_sentences(
     record: Record, evidence: Evidence, source: Source, sentences: Sequence[Span]
 ) -> list[str]:
-    """Texts to judge in the place of a source's ``sentences``, in order."""
+    """Return the texts to judge for a source's ``sentences``, in order."""
     if source.kind == "context":
         return [readable(s.text) for s in sentences]
     key = (stated_source_sentences, source)

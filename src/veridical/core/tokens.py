@@ -1,7 +1,7 @@
-"""Token probabilities of a text that is already there, wherever they come from.
+"""Token probabilities of a given text, from the record or a proxy.
 
-They come with the record (``logprobs``: the model that wrote the response), or from a proxy: any
-causal language model that reads the response after the prompt.
+The record has them in ``logprobs`` (from the model that wrote the response). A proxy is any causal
+language model that reads the response after the prompt.
 """
 
 from __future__ import annotations
@@ -16,14 +16,15 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-#: Lower log-probabilities count as this one, the least that float32 can hold. APIs write numbers
-#: such as -9999 for "too little to tell", which would drown a mean.
+#: Lower log-probabilities are raised to this value, the least that float32 can represent. APIs
+#: write values such as -9999 for "too small", which would dominate a mean.
 FLOOR = math.log(2.0**-149)
 
 
 class GivenText(NamedTuple):
-    """A text whose tokens' probabilities are asked for, each given ``prompt`` and what precedes
-    it. ``prompt`` is the literal text that stands before it, chat template applied, or empty."""
+    """A text whose token probabilities are requested, each given ``prompt`` and the tokens before
+    it. ``prompt`` is the literal text that precedes it, with the chat template applied, or
+    empty."""
 
     prompt: str
     text: str
@@ -31,21 +32,21 @@ class GivenText(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class TokenProbabilities:
-    """The tokens of a text, n of them, with what the model made of each.
+    """Tokens of a text, n of them, with the model's probabilities.
 
-    Natural logarithms throughout. What a source does not know is None, never a guess.
+    All logarithms are natural. Unknown values are None.
 
     Attributes:
         starts, ends: (n,) code-point offsets into the text, ends exclusive, non-decreasing. A
-            character split over several tokens belongs whole to each of them.
+            character split over several tokens belongs as a whole to each of them.
         logprobs: (n,) log-probability of each token.
-        top: (n, k) log-probabilities of the k likeliest tokens at each place, descending; rows
-            with fewer are filled with -inf; None where there are none.
-        entropy: (n,) entropy over the whole vocabulary, in nats; None where only ``top`` is known.
-        lowest: (n,) least log-probability in the vocabulary at each place; None likewise.
-        top_ids: (n, k) which tokens of the model's vocabulary ``top`` is of; None where unknown.
-        top_text: tells what the tokens of ``top`` at a place spell, in the same order, white space
-            before a word included; None where the source does not say.
+        top: (n, k) log-probabilities of the k likeliest tokens at each position, descending; rows
+            with fewer are padded with -inf; None if there are none.
+        entropy: (n,) entropy over the whole vocabulary, in nats; None if only ``top`` is known.
+        lowest: (n,) least log-probability in the vocabulary at each position; None likewise.
+        top_ids: (n, k) vocabulary ids of ``top``; None if unknown.
+        top_text: function that returns the texts of the ``top`` tokens at a position, in the same
+            order, with leading white space; None if unknown.
     """
 
     starts: NDArray[np.int64]
@@ -61,7 +62,7 @@ class TokenProbabilities:
         return len(self.logprobs)
 
     def bounded(self) -> TokenProbabilities:
-        """The same with all log-probabilities in [:data:`FLOOR`, 0]."""
+        """Return a copy with all log-probabilities in [:data:`FLOOR`, 0]."""
         import numpy as np
 
         top = self.top

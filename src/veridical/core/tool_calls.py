@@ -1,7 +1,6 @@
-"""Tool calls in a conversation, and what came back: of chat messages in OpenAI's shape, or with
-Anthropic's blocks.
+"""Tool calls and their results in conversations (OpenAI or Anthropic format).
 
-Conversations come from files and clients: what has not the expected shape is passed over.
+Conversations come from files and clients: parts in any other format are ignored.
 """
 
 from __future__ import annotations
@@ -13,8 +12,8 @@ from typing import Any, NamedTuple
 
 from veridical.core.prompt_text import message_text
 
-_LONGEST = 20_000  # characters of a result that are searched for an error
-#: How a result begins that tells of an error.
+_LONGEST = 20_000  # maximum characters of a result that are searched for an error
+#: Beginning of a result that reports an error.
 _ERROR = re.compile(
     r"\W{0,20}(?:\[?(?:error|exception|failed|failure|fatal|denied|unauthorized|forbidden|timeout|"
     r"traceback|invalid|bad request|permission denied|access denied|"
@@ -28,14 +27,14 @@ _FINE = ("success", "succeeded", "ok")
 
 
 class ToolCall(NamedTuple):
-    """A call of a tool by an assistant.
+    """A tool call by an assistant.
 
     Attributes:
         message: index of the message in the conversation.
-        name: of the tool.
-        arguments: as text: what the model wrote, or the JSON of an object.
-        result: the text that came back; None where nothing did.
-        failed: whether the result tells of an error; None without a result.
+        name: name of the tool.
+        arguments: text as written by the model, or the JSON of an object.
+        result: the returned text; None if there is none.
+        failed: True if the result reports an error; None without a result.
     """
 
     message: int
@@ -46,12 +45,12 @@ class ToolCall(NamedTuple):
 
 
 class ToolResult(NamedTuple):
-    """What a tool gave back.
+    """The result of a tool call.
 
     Attributes:
         message: index of the message in the conversation.
-        id: of the call it answers, where it is told.
-        name: of the tool, where it is told.
+        id: id of the call that it answers, if given.
+        name: name of the tool, if given.
     """
 
     message: int
@@ -62,8 +61,8 @@ class ToolResult(NamedTuple):
 
 
 def tool_calls(prompt: str | Sequence[dict[str, Any]] | None) -> list[ToolCall]:
-    """The calls in a conversation, in order, each with its result. A result without an id belongs
-    to the first open call of its tool, or of any where it names none."""
+    """Return the tool calls of a conversation, in order, each with its result. A result without an
+    id belongs to the first open call of its tool, or of any tool if it names none."""
     if prompt is None or isinstance(prompt, str):
         return []
     calls: list[ToolCall] = []
@@ -88,7 +87,7 @@ def tool_calls(prompt: str | Sequence[dict[str, Any]] | None) -> list[ToolCall]:
 
 
 def tool_results(prompt: str | Sequence[dict[str, Any]] | None) -> list[ToolResult]:
-    """What tools gave back in a conversation, in order."""
+    """Return the tool results of a conversation, in order."""
     if prompt is None or isinstance(prompt, str):
         return []
     messages = ((i, m) for i, m in enumerate(prompt) if isinstance(m, dict))
@@ -96,7 +95,7 @@ def tool_results(prompt: str | Sequence[dict[str, Any]] | None) -> list[ToolResu
 
 
 def _calls_of(message: dict[str, Any]) -> Iterator[tuple[str | None, str, str]]:
-    """Id, name and arguments of the calls in a message."""
+    """Yield id, name and arguments of the calls in a message."""
     for call in _objects(message.get("tool_calls")):
         said = call.get("function") or call.get("custom") or call
         if isinstance(said, dict) and isinstance(said.get("name"), str):
@@ -133,8 +132,8 @@ def _results_of(place: int, message: dict[str, Any]) -> Iterator[ToolResult]:
 
 
 def tells_error(text: str) -> bool:
-    """Whether a tool's result tells of an error: by how it begins or, of a JSON object, by what it
-    says under names such as ``error``, ``success`` and ``status``.
+    """Return True if a tool's result reports an error, by its beginning or, for a JSON object, by
+    keys such as ``error``, ``success`` and ``status``.
 
     >>> tells_error('{"error": null, "id": 7}'), tells_error('{"status": 404}')
     (False, True)

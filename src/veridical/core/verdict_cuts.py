@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Literal, NamedTuple
 
-#: What was found out about an answer: by its sources, by samples or log-probabilities, or nothing.
-#: ``unclear``: something speaks against it, not enough to say so.
+#: Verdict on an answer, by its sources, by samples or log-probabilities, or none. ``unclear``:
+#: there is evidence against it, but not enough to flag it.
 Verdict = Literal[
     "contradicted",
     "unsupported",
@@ -15,9 +15,9 @@ Verdict = Literal[
     "consistent",
     "unchecked",
 ]
-#: Why an answer is unchecked: it is empty, a refusal or small talk; it says that the sources do not
-#: tell, although one does; nothing to check it against; only words were compared; scoring failed;
-#: no model reads its language; an earlier version wrote the line.
+#: Reason for ``unchecked``: the answer is empty, a refusal or small talk; it says that the sources
+#: lack the answer, although one has it; there is nothing to check it against; only words were
+#: compared; scoring failed; no model reads its language; an earlier version wrote the line.
 Unchecked = Literal[
     "no_statement",
     "missed_answer",
@@ -27,11 +27,11 @@ Unchecked = Literal[
     "language",
     "earlier_version",
 ]
-#: Verdicts that say that something is wrong, the worst first.
+#: Verdicts that flag an answer, worst first.
 FLAGGED: tuple[Verdict, ...] = ("contradicted", "unsupported", "inconsistent")
-#: All verdicts, the worst first; of several statements, the worst counts.
+#: All verdicts, worst first; of several statements, the worst counts.
 WORST_FIRST: tuple[Verdict, ...] = (*FLAGGED, "unclear", "unchecked", "supported", "consistent")
-#: The label of a unit that something speaks against, not enough to say so.
+#: Label of a unit with evidence against it, but not enough to flag it.
 UNCLEAR = "unclear"
 
 _VERDICTS: dict[str, Verdict] = {
@@ -47,7 +47,7 @@ _VERDICTS: dict[str, Verdict] = {
 
 
 def verdict_of_label(label: str | None) -> Verdict | None:
-    """Return the verdict that a unit's label stands for; None for any other label."""
+    """Return the verdict of a unit's label; None for any other label."""
     return None if label is None else _VERDICTS.get(label)
 
 
@@ -62,11 +62,10 @@ class Cuts(NamedTuple):
     Attributes:
         unclear: the least risk that counts as unclear.
         flagged: the least risk that counts as wrong; at least ``unclear``.
-        contradicted: the least risk at which a contradiction is called one; below it, the
-            statement is unsupported.
-        of_units: the cuts are of the risks of statements, of which the worst decides; else of the
-            risk of the response.
-        by_label: labels decide, and the cuts hold for statements without one.
+        contradicted: the least risk of a contradiction; below it, the statement is unsupported.
+        of_units: True if the cuts apply to the risks of statements, of which the worst decides;
+            else they apply to the risk of the response.
+        by_label: True if labels decide, and the cuts apply to statements without one.
     """
 
     unclear: float
@@ -76,7 +75,7 @@ class Cuts(NamedTuple):
     by_label: bool = False
 
     def zone(self, risk: float, label: str | None = None) -> Zone:
-        """Return where a statement with a risk and a label stands."""
+        """Return the zone of a statement with a risk and a label."""
         verdict = verdict_of_label(label) if self.by_label else None
         if verdict is not None:
             return "flagged" if verdict in FLAGGED else "unclear" if verdict == UNCLEAR else "good"

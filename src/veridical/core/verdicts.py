@@ -1,4 +1,4 @@
-"""What an NLI model says of pairs of texts."""
+"""NLI class probabilities of text pairs."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Verdicts:
-    """Class probabilities of n pairs, rounded to 1e-6 so that no threshold rests on noise.
+    """Class probabilities of n pairs, rounded to 1e-6 so that no threshold depends on noise.
 
     Attributes:
-        probabilities: (n, 3) float64 in the order of :data:`LABELS`, rows summing to 1. A
-            head of the classes entailment and contradiction has 0 for neutral.
-        contradicts: False where the model tells entailment from the rest only: the rest then
-            stands in the column of neutral.
+        probabilities: (n, 3) float64 in the order of :data:`LABELS`, rows summing to 1. A model
+            with the classes entailment and contradiction only has 0 for neutral.
+        contradicts: False if the model distinguishes entailment from the rest only; the rest is
+            then in the neutral column.
     """
 
     probabilities: NDArray[np.float64]
@@ -32,7 +32,7 @@ class Verdicts:
         return len(self.probabilities)
 
     def __getitem__(self, part: slice | NDArray[np.int64] | list[int]) -> Verdicts:
-        """The verdicts on some of the pairs."""
+        """Return the verdicts on some of the pairs."""
         return Verdicts(self.probabilities[part], self.contradicts)
 
     @property
@@ -64,7 +64,8 @@ class Verdicts:
         return column
 
     def contradiction_vs_entailment(self) -> NDArray[np.float64]:
-        """(n,) P(contradiction) of the two alone (Manakul 2023, eq. 9); 0.5 where both are 0.
+        """Return (n,) P(contradiction) relative to entailment (Manakul 2023, eq. 9); 0.5 if both
+        are 0.
 
         Raises:
             NotApplicable: the model has no such class.
@@ -72,7 +73,7 @@ class Verdicts:
         return _share(self.contradiction, self.entailment)
 
     def entailment_vs_contradiction(self) -> NDArray[np.float64]:
-        """(n,) P(entailment) of the two alone; 0.5 where both are 0.
+        """Return (n,) P(entailment) relative to contradiction; 0.5 if both are 0.
 
         Raises:
             NotApplicable: the model has no such class.
@@ -80,11 +81,11 @@ class Verdicts:
         return _share(self.entailment, self.contradiction)
 
     def labels(self) -> list[str]:
-        """The most probable class of each pair; the earlier of :data:`LABELS` in a tie."""
+        """Return the most probable class of each pair; the earlier of :data:`LABELS` in a tie."""
         return [LABELS[i] for i in self.probabilities.argmax(axis=1)]
 
     def as_dict(self, index: int) -> dict[str, float]:
-        """Probabilities of one pair by class name, as result lines show them."""
+        """Return the probabilities of one pair by class name, as in result lines."""
         return dict(zip(LABELS, self.probabilities[index].tolist(), strict=True))
 
     def _need_contradiction(self) -> None:

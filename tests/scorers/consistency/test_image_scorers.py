@@ -77,8 +77,8 @@ def test_the_published_form_never_sees_the_response() -> None:
 @pytest.mark.parametrize(
     ("spec", "changed", "why"),
     [
-        ("checkembed(of=images)", {"response_image": None}, "the response is no image"),
-        ("cosine(of=images)", {"response_image": None}, "the response is no image"),
+        ("checkembed(of=images)", {"response_image": None}, "the response is not an image"),
+        ("cosine(of=images)", {"response_image": None}, "the response is not an image"),
         ("checkembed(of=images)", {"response": "a"}, "the response is a text"),
         ("checkembed(of=images,judged=samples)", {"response": "a"}, "the response is a text"),
         ("cosine(of=images)", {"samples": ()}, "no sample is an image"),
