@@ -134,7 +134,7 @@ def test_the_option_sets_it_where_it_can_be() -> None:
     assert [b.key for b in bound] == [
         "exact_match(answer=number)", "ngram", "cosine(answer=json:a)",
     ]  # fmt: skip
-    with pytest.raises(UsageError, match=r"none of the scorers compares parts"):
+    with pytest.raises(UsageError, match=r"requires a scorer that compares parts"):
         resolve("ngram", answer="number")
     with pytest.raises(UsageError, match=r"answer must be regex:PATTERN, number or json:FIELD"):
         resolve("exact_match", answer="nummer")

@@ -198,7 +198,7 @@ def test_what_a_scorer_raises_becomes_its_status(name: str, status: str, reason:
 
 
 def test_a_free_scorer_cannot_match_tokens() -> None:
-    assert "asked for token embeddings" in str(one("t_matches").reason)
+    assert "requested token embeddings" in str(one("t_matches").reason)
 
 
 def test_reasons_are_one_bounded_line() -> None:

@@ -77,7 +77,7 @@ def test_default_parameters_do_not_show_in_the_key_but_do_in_the_signature() -> 
         ("ngram(m=2)", "no parameter 'm'; it takes: "),
         ("ngram(n=two)", "n='two'"),
         ("ngram(stat=median)", "stat='median'"),
-        ("ngram, ngram(n=1)", "asked for twice"),
+        ("ngram, ngram(n=1)", "named twice"),
         ("", "no scorers"),
     ],
 )

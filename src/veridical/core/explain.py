@@ -47,7 +47,7 @@ _MEANINGS: dict[Verdict, str] = {
 WHY: dict[Unchecked, tuple[str, str]] = {
     "no_statement": ("The answer states nothing: it is empty, a refusal or small talk.", ""),
     "missed_answer": (
-        "The answer says that the sources do not contain the answer, but one of them does.",
+        "The answer says that the sources do not contain the answer, but one of them has it.",
         "Read the passage shown here: it may answer the question.",
     ),
     "nothing_to_check": (
