@@ -132,7 +132,7 @@ def test_a_labelled_mean_shows_evidence_that_agrees(label: str, kept: bool) -> N
     ("reason", "why", "todo"),
     [
         ("no_statement", "empty, a refusal or small talk", ""),
-        ("missed_answer", "one of them has it", "may answer the question"),
+        ("missed_answer", "but one of them has", "may answer the question"),
         ("nothing_to_check", "nothing to check the answer against", "Give contexts"),
         ("not_judged", "Only words were compared", "such as claims"),
         ("language", "reads the language", "--nli ID"),
