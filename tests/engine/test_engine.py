@@ -213,7 +213,9 @@ def test_scorers_may_ask_for_scorers_and_rings_are_refused() -> None:
             r.scores[name].risk for r in both for name in ("exact_match", "cosine(rescale=true)")
         ]
         assert scores["test_follows"].risk == pytest.approx(sum(expected) / 2, abs=1e-6)
-        assert "depend on each other" in str([scores[n].reason for n in ("test_left", "test_right")])
+        assert "depend on each other" in str(
+            [scores[n].reason for n in ("test_left", "test_right")]
+        )
         assert scores["test_boom"].reason.startswith("ZeroDivisionError")
         assert len(scores["test_boom"].reason) <= 300
     finally:

@@ -62,12 +62,12 @@ def test_every_flagged_unit_has_a_kind_and_no_other_has() -> None:
     for name in ("nli_grounding", "summac_zs", "cosine"):
         bound = REGISTRY.parse(name)[0]
         samples = Record(row=0, response=record.response, samples=["Built in 1912."])
-        headed = head(
+        record_verdict = judge_record(
             samples if name == "cosine" else record,
             [bound],
-            {bound.key: Scored.of(Score.of(0.9, units=units))},
+            {bound.key: ScoreJson.of(Score.of(0.9, units=units))},
         )
-        made = json.loads(headed.scores[bound.key].text)["units"]
+        made = json.loads(record_verdict.scores[bound.key].text)["units"]
         kinds[name] = [unit.get("kind", "absent") for unit in made]
     assert kinds["nli_grounding"] == kinds["summac_zs"] == ["date", "addition", "absent"]
     assert kinds["cosine"] == ["date", None, "absent"]  # samples name no kind

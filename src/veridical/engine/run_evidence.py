@@ -147,7 +147,9 @@ class RunEvidence(Evidence):
         if asker is not None:
             ring = self._path(bound.key, asker)
             if ring:
-                raise UsageError(f"scorers depend on each other in a cycle: {' -> '.join([asker, *ring])}")
+                raise UsageError(
+                    f"scorers depend on each other in a cycle: {' -> '.join([asker, *ring])}"
+                )
             self._waits.setdefault(asker, set()).add(bound.key)
         place = self._run.bundled.get(bound.key)
         if place is not None:
