@@ -147,7 +147,8 @@ class RunEvidence(Evidence):
         if asker is not None:
             ring = self._path(bound.key, asker)
             if ring:
-                raise UsageError(
+                ring_text = " -> ".join([asker, *ring])
+                raise UsageError(f"scorers depend on each other in a cycle: {ring_text}")
                     f"scorers depend on each other in a cycle: {' -> '.join([asker, *ring])}"
                 )
             self._waits.setdefault(asker, set()).add(bound.key)
