@@ -149,8 +149,6 @@ class RunEvidence(Evidence):
             if ring:
                 ring_text = " -> ".join([asker, *ring])
                 raise UsageError(f"scorers depend on each other in a cycle: {ring_text}")
-                    f"scorers depend on each other in a cycle: {' -> '.join([asker, *ring])}"
-                )
             self._waits.setdefault(asker, set()).add(bound.key)
         place = self._run.bundled.get(bound.key)
         if place is not None:
