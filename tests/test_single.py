@@ -143,7 +143,7 @@ def test_an_engine_of_ones_own() -> None:
     before = len(single._engines)
     with Engine(store=None) as engine:
         assert check_one(**RECORD, scorers="cosine", engine=engine).risk is not None
-        with pytest.raises(UsageError, match="not beside a warm engine"):
+        with pytest.raises(UsageError, match="cannot be combined with engine="):
             check_one(**RECORD, engine=engine, nli="other")
     assert len(single._engines) == before
     with pytest.raises(UsageError, match="closed"):

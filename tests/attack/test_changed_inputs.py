@@ -224,9 +224,9 @@ def test_a_result_is_bound_to_the_record_that_was_scored(tmp_path: Path) -> None
     run.close()
     shown = Results(RunFiles(tmp_path / "run"), source, results.scorers)
     for read in (shown.pairs, shown.records):
-        with pytest.raises(UsageError, match="row 1 is not what was scored"):
+        with pytest.raises(UsageError, match="row 1 differs from the record that was scored"):
             list(read())
-    with pytest.raises(UsageError, match="row 1 is not what was scored"):
+    with pytest.raises(UsageError, match="row 1 differs from the record that was scored"):
         reopen(tmp_path / "run").report(tmp_path / "report.html")
 
 

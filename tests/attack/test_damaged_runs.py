@@ -207,7 +207,7 @@ def test_answers_that_are_gone_are_asked_again(tmp_path: Path) -> None:
     path = tmp_path / "run" / "answers.jsonl"
     lines = path.read_bytes().splitlines(keepends=True)
     path.write_bytes(b"".join(lines[:4] + lines[6:]))
-    with pytest.raises(UsageError, match="its record is not there any more"):
+    with pytest.raises(UsageError, match="its record is missing"):
         reopen(tmp_path / "run").report(tmp_path / "r.html")
     job = Job(**made.settings, out=tmp_path / "run", engine=made.engine)
     job.wait()

@@ -91,7 +91,7 @@ def test_a_damaged_model_and_store_and_configuration(
     (store / "keys.sqlite").write_bytes(b"no database at all" * 100)
     findings = {(f.area, f.name): f for f in doctor.examine(EngineOptions(store=store))}
     broken = findings["models", "veridical-nli-mini"]
-    assert broken.status == "broken" and "model.onnx is not what was published" in broken.says
+    assert broken.status == "broken" and "model.onnx differs from the published file" in broken.says
     assert "pip install" in broken.fix
     assert findings["store", "store"].status == "broken"
     assert findings["endpoints", "veridical.toml"].status == "broken"

@@ -153,7 +153,7 @@ def test_it_takes_part_in_what_all_kinds_share(names: str, model: Path) -> None:
             veridical.check(ROWS, f"{names}(model='{model.parent}')", engine=engine)
     with (
         Engine(processes=0, named_only=True) as engine,
-        pytest.raises(UsageError, match="may not name a model"),
+        pytest.raises(UsageError, match="may not name its own model"),
     ):
         veridical.check(ROWS, spec, engine=engine)
 

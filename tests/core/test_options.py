@@ -111,7 +111,7 @@ def test_public_functions_refuse_an_option_before_they_open_anything(
 )
 def test_a_warm_engine_has_its_own_options(function: Any, arguments: tuple[Any, ...]) -> None:
     with veridical.Engine(processes=0) as engine:
-        with pytest.raises(UsageError, match=r"^embedder: not beside a warm engine"):
+        with pytest.raises(UsageError, match=r"^embedder cannot be combined with engine="):
             function(*arguments, engine=engine, embedder="tiny")
         with pytest.raises(UsageError, match="unknown option 'embeder'; did you mean 'embedder'"):
             function(*arguments, engine=engine, embeder="tiny")

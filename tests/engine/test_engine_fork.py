@@ -72,7 +72,7 @@ def test_every_use_in_a_forked_process_says_so(tmp_path: Path) -> None:
                 print(in_child(work))
         """,
     )
-    why = "the engine belongs to the process that made it: make one in each forked process"
+    why = "the engine belongs to the process that made it; make one in each forked process"
     assert told == [why] * 6
     assert not (tmp_path / "o").exists()
 

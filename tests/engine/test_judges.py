@@ -112,7 +112,7 @@ def test_a_budget_without_an_llm_is_told(capsys: pytest.CaptureFixture[str]) -> 
     rows = [{"response": "It is so.", "contexts": ["It is so."]}]
     veridical.check(rows, "support", store=None, budget=1.0).summary()
     told = capsys.readouterr().err
-    assert "budget limits nothing: no LLM is named (llm=NAME)" in told
+    assert "budget has no effect without an LLM; name one (llm=NAME)" in told
     veridical.check(rows, "support", store=None).summary()
     veridical.check(rows, "statement_judge", store=None, budget=1.0, llm=FakeLlm("Yes")).summary()
     assert "limits nothing" not in capsys.readouterr().err

@@ -128,8 +128,8 @@ def test_a_bad_answer_fails_its_askers_only() -> None:
 @pytest.mark.parametrize(
     ("value", "words"),
     [
-        (rows(3, starts=np.arange(2)), "one row a token"),
-        (rows(3, top=np.zeros((2, 4))), "one row a token"),
+        (rows(3, starts=np.arange(2)), "one row per token"),
+        (rows(3, top=np.zeros((2, 4))), "one row per token"),
         (rows(3, logprobs=np.array([-1, -np.inf, -1])), "not finite"),
         (rows(3, logprobs=np.array([-1, 0.5, -1])), "where a log-probability"),
         (rows(3, entropy=np.array([1, np.nan, 1])), "entropy"),

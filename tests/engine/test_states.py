@@ -13,7 +13,7 @@ import pytest
 from veridical.core.protocols import Window
 from veridical.engine.batching import IdleSignal
 from veridical.engine.reading import LanguageService
-from veridical.engine.states import Room
+from veridical.engine.states import Capacity
 from veridical.errors import ModelError
 from veridical.files.store import Store
 
@@ -93,12 +93,12 @@ async def test_one_text_fails_alone() -> None:
 async def test_a_model_without_states() -> None:
     model = Codes()
     model.state_shape = None  # type: ignore[assignment]
-    with pytest.raises(ModelError, match="codes tells no hidden states"):
+    with pytest.raises(ModelError, match="codes has no accessible hidden states"):
         await service(model).hidden([("a",)], None)
 
 
 async def test_room_is_given_in_turn_and_never_twice() -> None:
-    room, held, most, order = Room(10), [0], [0], []
+    room, held, most, order = Capacity(10), [0], [0], []
 
     async def take(name: int, size: int) -> None:
         async with room.take(size):
@@ -114,7 +114,7 @@ async def test_room_is_given_in_turn_and_never_twice() -> None:
 
 
 async def test_who_gives_up_waiting_keeps_no_room() -> None:
-    room = Room(10)
+    room = Capacity(10)
 
     async def take(size: int, until: asyncio.Event) -> None:
         async with room.take(size):

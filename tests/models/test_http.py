@@ -329,7 +329,7 @@ def test_a_run_scores_with_the_vectors_of_an_endpoint(configuration: Path, tmp_p
         found = veridical.check([row], "cosine", embedder=name, store=None, processes=0, out=out)
         scores.append([r.scores["cosine"].risk for r in found])
     assert scores[0] == pytest.approx(scores[1], abs=1e-5)
-    with pytest.raises(ModelError, match="minilm gives no token vectors"):
+    with pytest.raises(ModelError, match="minilm has no token vectors"):
         veridical.check([row], "bert_score", token_encoder="vectors", store=None, processes=0)
 
 

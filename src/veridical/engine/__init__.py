@@ -1,1 +1,1 @@
-"""The engine: batches, queues of models, runs and their results."""
+"""Batching, model queues, runs and their results."""

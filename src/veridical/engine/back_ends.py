@@ -1,7 +1,7 @@
-"""The back end of each kind of model: its loader, and the queue of its requests.
+"""Back ends by kind of model: loader and request queue.
 
-How many tokens a batch has and how many run at once depends on the hardware, so the back end says
-it (``batch_tokens``, ``workers``).
+Batch size and number of parallel forwards depend on the hardware, so the back end declares them
+(``batch_tokens``, ``workers``).
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ class BackEnd:
     """The back end of a kind of model.
 
     Attributes:
-        loader: ``(spec, *, threads, device)`` -> back end; None where another distribution brings
-            it, as an entry point of the kind's name.
-        service: ``(back end, idle signal, store)`` -> the queue of its requests.
-        nameable: ``(spec)``, raises a :class:`UsageError` where requests from elsewhere may not
-            name the model; without it they may name none.
+        loader: ``(spec, *, threads, device)`` -> back end; None if another distribution provides
+            it, as an entry point named like the kind.
+        service: ``(back end, idle signal, store)`` -> request queue.
+        nameable: ``(spec)``, raises :class:`UsageError` if external requests may not name the
+            model; without it, they may name no model of this kind.
     """
 
     loader: Callable[..., Any] | None = None
@@ -38,7 +38,7 @@ class BackEnd:
         return BACK_ENDS.get(kind.name, cls())
 
 
-# What most runs never ask is imported when it is asked.
+# Modules that most runs do not need are imported on first use.
 def _load_encoder(spec: str, **options: Any) -> Any:
     return models.load_encoder(spec, **options)
 
@@ -95,7 +95,7 @@ def _load_detector(spec: str, **options: Any) -> Any:
     return load_detector(spec, **options)
 
 
-#: By the name of the kind; of those that are not here another distribution brings the loader.
+#: By name of the kind; for other kinds, another distribution provides the loader.
 BACK_ENDS = {
     "embedder": BackEnd(_load_encoder, _encode_by),
     "image_embedder": BackEnd(_load_images),
@@ -107,10 +107,10 @@ BACK_ENDS = {
 
 
 def load(kind: Kind, spec: str, **options: Any) -> Any:
-    """Return the back end that ``spec`` names.
+    """Load the back end that ``spec`` names.
 
     Raises:
-        MissingDistribution: what loads it is not installed.
+        MissingDistribution: the distribution that loads it is not installed.
     """
     loader = BackEnd.of(kind).loader
     if loader is None:
@@ -120,12 +120,14 @@ def load(kind: Kind, spec: str, **options: Any) -> Any:
 
 
 def check_name(kind: Kind, spec: str) -> None:
-    """Refuse a model that requests from elsewhere may not name.
+    """Refuse a model that external requests may not name.
 
     Raises:
-        UsageError: they may not.
+        UsageError: the model may not be named.
     """
     nameable = BackEnd.of(kind).nameable
     if nameable is None:
-        raise UsageError(f"a scorer may not name a model of its own here: {spec}")
+        raise UsageError(
+            f"a scorer of this request may not name its own model: {spec}; leave it out"
+        )
     nameable(spec)

@@ -1,8 +1,8 @@
-"""Requests of all records and scorers, coalesced into sorted batches.
+"""Request coalescing: batches over all records and scorers.
 
-A batch leaves when no coroutine of the run can proceed, or enough work for good packing waits,
-or the oldest request is older than a stated age. Each distinct request in flight is computed
-once, whoever asks; what the store holds is not computed at all.
+A batch leaves when no coroutine of the run can proceed, when enough work for good packing is
+waiting, or when the oldest request exceeds an age limit. Each distinct request in flight is
+computed once; stored values are not computed.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ Q = TypeVar("Q")
 V = TypeVar("V")
 Q_contra = TypeVar("Q_contra", contravariant=True)
 
-_QUIET_TURNS = 2  # loop turns without a new request that count as "nothing can run"
-_SORT_WINDOW = 24  # batches' worth of work that packs well; more waiting gains nothing
-_PREPARE = 2048  # requests tokenised in one go
+_QUIET_TURNS = 2  # loop turns without a new request after which the loop counts as idle
+_SORT_WINDOW = 24  # batches' worth of work that packs well; waiting for more gains nothing
+_PREPARE = 2048  # requests tokenised at once
 
 
 class Lookup(Protocol):
-    """How to find keys in the store."""
+    """A function that finds keys in the store."""
 
     def __call__(
         self, store: Store, keys: Sequence[bytes], /
@@ -42,10 +42,10 @@ class Lookup(Protocol):
 
 
 class BatchModel(Protocol[Q_contra, V]):
-    """A model as the coalescer sees it: keyed requests, windows, forwards, joined values.
+    """A model from the coalescer's view: keyed requests, windows, forwards, joined values.
 
     Attributes:
-        shares: whether a few windows that wait are shared among the workers.
+        shares: True if a few waiting windows are split among the workers.
     """
 
     budget: int
@@ -64,26 +64,27 @@ class BatchModel(Protocol[Q_contra, V]):
 
 @dataclass
 class Work:
-    """What was asked of a model, and what that cost. Counts are exact."""
+    """Counts and costs of the requests to a model. Counts are exact."""
 
-    requests: int = 0  # distinct in flight: duplicates of a pending or live one are not counted
-    shared: int = 0  # answered by another asker's request
-    stored: int = 0  # answered by the store
-    windows: int = 0  # sent through the model
-    tokens: int = 0  # content of those windows, without padding
-    padded: int = 0  # with padding, and without what a model kept from the window before
+    requests: int = 0  # distinct requests; duplicates of a pending or live one are not counted
+    shared: int = 0  # answered through an equal request
+    stored: int = 0  # answered from the store
+    windows: int = 0  # windows sent through the model
+    tokens: int = 0  # content tokens of those windows, without padding
+    # tokens with padding, without those that a model cached from the previous window
+    padded: int = 0
     batches: int = 0
-    seconds: float = 0.0  # spent inside forwards
-    full: int = 0  # batches that left others waiting, in the queue of an engine that serves
-    dropped: int = 0  # not computed, as all who had asked were gone
-    asked: int = 0  # size of what has to be computed, in tokens, roughly
-    answered: int = 0  # size of what was
+    seconds: float = 0.0  # time spent inside forwards
+    full: int = 0  # batches that left other windows waiting, in a fair queue
+    dropped: int = 0  # not computed, because all callers were cancelled
+    asked: int = 0  # approximate size of the requested computation, in tokens
+    answered: int = 0  # size of the completed computation
 
 
 class IdleSignal:
-    """Tells the queues of one loop when nothing else can run.
+    """Signals queues when the event loop is idle.
 
-    ``filling`` says whether more records are about to be admitted: then a batch waits for them,
+    ``filling`` returns True if more records are about to be admitted: a batch then waits for them,
     up to ``age`` seconds.
 
     Args:
@@ -100,8 +101,8 @@ class IdleSignal:
         self._timer: asyncio.TimerHandle | None = None
 
     def add(self, flush: Callable[[bool], bool]) -> None:
-        """``flush(idle)`` is called whenever the loop has gone quiet; it tells whether anything
-        still waits."""
+        """Call ``flush(idle)`` whenever the loop becomes quiet; it returns True if requests still
+        wait."""
         self._queues.append(flush)
 
     def remove(self, flush: Callable[[bool], bool]) -> None:
@@ -109,11 +110,11 @@ class IdleSignal:
             self._queues.remove(flush)
 
     def close(self) -> None:
-        """Flush nothing any more."""
+        """Stop all flushing."""
         self._queues.clear()
 
     def touch(self) -> None:
-        """Something happened: look again once the loop is quiet."""
+        """Report activity: check again once the loop is quiet."""
         self._activity += 1
         if not self._checking:
             self._checking = True
@@ -138,15 +139,15 @@ class IdleSignal:
 
 
 def get_many(store: Store, keys: Sequence[bytes]) -> dict[bytes, NDArray[np.float32]]:
-    """The stored arrays among ``keys``, one entry each."""
+    """Return the stored arrays among ``keys``, one entry each."""
     return store.get_many(keys)
 
 
 class Coalescer(Generic[Q, V]):
-    """One model's queue. Values stay shared for as long as any asker holds them.
+    """One model's request queue. Values stay shared while any caller holds them.
 
-    ``lookup`` finds keys in the store; None writes to the store and does not read it, for values
-    it holds only part of.
+    ``lookup`` finds keys in the store. None writes to the store without reading it, for values of
+    which the store holds only a part.
     """
 
     def __init__(
@@ -166,8 +167,8 @@ class Coalescer(Generic[Q, V]):
         self._pending: dict[bytes, asyncio.Future[V]] = {}
         self._queue: list[tuple[bytes, Q]] = []
         self._queued_size = 0
-        self._sizes: dict[bytes, int] = {}  # of what is pending
-        self._askers: dict[bytes, int] = {}  # of what is pending; none: nobody waits any more
+        self._sizes: dict[bytes, int] = {}  # of pending requests
+        self._askers: dict[bytes, int] = {}  # number of waiting callers of each pending request
         self._oldest = 0.0
         self._rounds: set[asyncio.Task[None]] = set()
         self._threads = ThreadPoolExecutor(model.workers, thread_name_prefix="veridical-model")
@@ -175,10 +176,10 @@ class Coalescer(Generic[Q, V]):
         idle_signal.add(self._flush)
 
     async def ask(self, requests: Sequence[Q]) -> list[V]:
-        """Values for ``requests``, in order.
+        """Return values for ``requests``, in order.
 
         Raises:
-            ModelError: the model failed on one of them.
+            ModelError: the model failed on a request.
         """
         loop = asyncio.get_running_loop()
         values: dict[bytes, V] = {}
@@ -218,10 +219,10 @@ class Coalescer(Generic[Q, V]):
         return [values[k] for k in keys]
 
     def _asked(self, key: bytes) -> None:
-        """Somebody waits for ``key`` now."""
+        """Record that a caller waits for ``key``."""
 
     def _settled(self, key: bytes) -> None:
-        """Nobody waits for ``key`` any more."""
+        """Record that no caller waits for ``key`` any longer."""
 
     def _leave(self, keys: Iterable[bytes]) -> None:
         for key in keys:
@@ -230,11 +231,11 @@ class Coalescer(Generic[Q, V]):
                 del self._askers[key]
 
     def _wanted(self, key: bytes) -> bool:
-        """Whether anybody still waits for ``key``."""
+        """Return True if a caller still waits for ``key``."""
         return key in self._askers
 
     def _drop(self, key: bytes) -> None:
-        """Do not compute ``key``: whoever asked has gone."""
+        """Cancel the computation of ``key``: all its callers were cancelled."""
         self.work.asked -= self._sizes.pop(key, 0)
         self.work.dropped += 1
         future = self._pending.pop(key, None)
@@ -244,7 +245,7 @@ class Coalescer(Generic[Q, V]):
 
     def _flush(self, idle: bool) -> bool:
         if not self._queue or len(self._rounds) > 1:
-            return False  # the end of a round looks again
+            return False  # the end of a round checks again
         enough = self._queued_size >= _SORT_WINDOW * self.model.budget
         late = time.monotonic() - self._oldest >= self._idle_signal.age
         if enough or (not self._rounds and (idle or late)):
@@ -260,15 +261,14 @@ class Coalescer(Generic[Q, V]):
                 await self._process(entries[i : i + _PREPARE])
         except asyncio.CancelledError:
             raise
-        except Exception as e:  # the queue's own fault: its askers must not wait for ever
+        except Exception as e:  # a fault of the queue itself: its callers must not wait forever
             for key, _ in entries:
                 self._resolve(key, error=ModelError(f"{type(e).__name__}: {e}"))
         finally:
             asyncio.get_running_loop().call_soon(self._idle_signal.touch)
 
     async def _not_stored(self, entries: list[tuple[bytes, Q]]) -> list[tuple[bytes, Q]]:
-        """Those of ``entries`` that somebody waits for and the store does not hold; the others
-        are settled."""
+        """Return the ``entries`` that a caller waits for and the store lacks; settle the others."""
         for key, _ in entries:
             if not self._wanted(key):
                 self._drop(key)
@@ -295,7 +295,7 @@ class Coalescer(Generic[Q, V]):
         parts.sort(key=lambda p: self.model.order(p[2]))
         outputs: list[list[Any]] = [[None] * len(ws) for ws in windows]
         missing = [len(ws) for ws in windows]
-        free = asyncio.Semaphore(self.model.workers + 1)  # one batch waits ready for each thread
+        free = asyncio.Semaphore(self.model.workers + 1)  # one batch is ready for each thread
 
         async def forward(batch: list[tuple[int, int, Window]]) -> None:
             try:
@@ -330,7 +330,7 @@ class Coalescer(Generic[Q, V]):
         outputs: Sequence[Any],
         fresh: list[tuple[bytes, V]],
     ) -> None:
-        """Join the outputs of a request onto ``fresh``; one that has failed is settled."""
+        """Append the joined outputs of a request to ``fresh``; settle a failed request."""
         errors = [o for o in outputs if isinstance(o, Exception)]
         try:
             if errors:
@@ -340,7 +340,7 @@ class Coalescer(Generic[Q, V]):
             self._resolve(key, error=as_model_error(e))
 
     async def _keep(self, fresh: list[tuple[bytes, V]]) -> None:
-        """Store values, before anyone can act on them, and hand them out."""
+        """Store values before their callers receive them."""
         if self._store is not None and fresh:
             arrays = [(key, self.model.dump(value)) for key, value in fresh]
             await asyncio.get_running_loop().run_in_executor(
@@ -350,7 +350,7 @@ class Coalescer(Generic[Q, V]):
             self._resolve(key, value)
 
     async def _prepare(self, entries: list[tuple[bytes, Q]]) -> list[list[Window]]:
-        """Windows of each request; a request that cannot be tokenised fails alone."""
+        """Return the windows of each request; a request that cannot be tokenised fails alone."""
         loop = asyncio.get_running_loop()
         try:
             return await loop.run_in_executor(
@@ -364,7 +364,8 @@ class Coalescer(Generic[Q, V]):
             return await self._prepare(entries[:half]) + await self._prepare(entries[half:])
 
     async def _run(self, batch: list[Window]) -> list[Any]:
-        """Outputs of ``batch``; a failing batch is halved until only the culprits have failed."""
+        """Return the outputs of ``batch``; a failing batch is halved until only failing items
+        remain."""
         loop = asyncio.get_running_loop()
         try:
             results = await loop.run_in_executor(self._threads, self._timed, batch)
@@ -396,7 +397,7 @@ class Coalescer(Generic[Q, V]):
             return
         if error is not None:
             future.set_exception(error)
-            future.exception()  # marks it as seen, should every asker have been cancelled
+            future.exception()  # marks it as retrieved, in case all callers were cancelled
             return
         assert value is not None
         self._live[key] = value
@@ -411,8 +412,8 @@ class Coalescer(Generic[Q, V]):
 
 
 def shared(lengths: Sequence[int], threads: int) -> int:
-    """Padded tokens of a batch by which windows of these lengths keep all threads busy, however
-    few they are: the last one of a batch may be whole."""
+    """Return the padded tokens of a batch such that windows of these lengths occupy all threads,
+    however few they are. The last window of a batch may exceed a share."""
     return -(-sum(lengths) // threads) + max(lengths, default=1) - 1
 
 
@@ -435,7 +436,7 @@ def pack(
 
 
 def _rough_size(request: Any) -> int:
-    """Tokens, roughly, before tokenisation: only decides when enough work waits."""
+    """Estimate the tokens before tokenisation, to decide when enough work is waiting."""
     if isinstance(request, str):
         return 2 + len(request) // 4
     return 2 + sum(len(t) for t in request) // 4

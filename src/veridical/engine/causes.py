@@ -1,4 +1,4 @@
-"""Failures of a run by their cause: why, how many, and one example."""
+"""Failures of a run by cause: reason, count and one example."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ if TYPE_CHECKING:
     from veridical.engine.summary import Summary
     from veridical.errors import RowError
 
-#: Causes that are told apart; the rows of others are counted together.
+#: Maximum number of distinct causes; rows with others are counted together.
 _MOST = 1_000
 _OTHERS = "for other reasons"
-#: What differs between failures of one cause: what is quoted, and words with a digit.
+#: Parts that differ between failures with the same cause: quoted texts, and words with a digit.
 _PARTICULAR = re.compile(r"'[^']*'|\"[^\"]*\"|\S*\d\S*")
 _ERROR_CLASS = re.compile(r"^[A-Za-z_]\w*(?:Error|Exception): ")
 
 
 @dataclass
 class Cause:
-    """Failures that are alike but for names, numbers and quoted texts.
+    """Failures that differ only in names, numbers and quoted texts.
 
     Attributes:
-        reason: of the first of them.
-        count: how many.
-        column: that they stand in, where it is one.
-        example: the first row error; None where it is not kept, or scores have failed.
+        reason: reason of the first failure.
+        count: number of failures.
+        column: the column concerned; None unless it is a single one.
+        example: the first row error; None if it was not kept, or for failed scores.
         scorers: keys of the scorers that failed.
     """
 
@@ -41,16 +41,16 @@ class Cause:
 
     @property
     def of_llm(self) -> bool:
-        """Whether a language model did not answer a prompt: the row itself is good."""
+        """True if a language model did not answer a prompt: the row itself is valid."""
         return self.reason.startswith(NO_ANSWER)
 
 
 def of_rows(errors: Iterable[RowError], more: Mapping[str, int]) -> list[Cause]:
-    """Row errors by cause, the commonest first.
+    """Return row errors by cause, most common first.
 
     Args:
-        errors: each with its place.
-        more: those of which only the reason is kept, and how many they are.
+        errors: errors with their locations.
+        more: reasons without locations, and their counts.
     """
     causes: dict[tuple[str, str | None], Cause] = {}
     by_reason: dict[str, Cause] = {}
@@ -68,7 +68,7 @@ def of_rows(errors: Iterable[RowError], more: Mapping[str, int]) -> list[Cause]:
 
 
 def of_scores(summary: Summary) -> list[Cause]:
-    """Failed scores by cause, whichever scorers failed; row errors are not among them."""
+    """Return failed scores by cause, over all scorers, without row errors."""
     causes: dict[str, Cause] = {}
     for key, scorer in summary.scorers.items():
         for reason, n in scorer.failed_reasons.items():
@@ -83,7 +83,7 @@ def of_scores(summary: Summary) -> list[Cause]:
 
 
 def alike(reason: str) -> str:
-    """What reasons of one cause have in common."""
+    """Return the common part of reasons with the same cause."""
     return _PARTICULAR.sub("#", reason)
 
 

@@ -1,4 +1,4 @@
-"""Clients of language models, those that torch runs in this process among them."""
+"""Clients of language models, including models run in process by torch."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ if TYPE_CHECKING:
 
 
 def check_client(endpoint: Endpoint) -> None:
-    """Refuse what :func:`open_client` would, as far as it can be told without loading a model.
+    """Raise the errors of :func:`open_client` that can be detected without loading a model.
 
     Raises:
-        UsageError: there is no key in the environment, no such file, or no such option.
+        UsageError: the key is not in the environment, or there is no such file or option.
         ModelError: a package that runs the model is not installed.
     """
     if endpoint.kind == "torch":
@@ -29,10 +29,10 @@ def check_client(endpoint: Endpoint) -> None:
 
 
 def open_client(endpoint: Endpoint) -> ChatClient:
-    """The client that ``endpoint`` says.
+    """Open the client of ``endpoint``.
 
     Raises:
-        UsageError: its key is not in the environment, or what it needs is not installed.
+        UsageError: its key is not in the environment, or a required package is not installed.
     """
     if endpoint.kind == "torch":
         from veridical.models.causal.generation import TorchChat

@@ -1,4 +1,4 @@
-"""Verdicts on statements: a score's units cut at fitted thresholds."""
+"""Statement verdicts: units of a score labelled by fitted thresholds."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, Literal, NamedTuple
 
 from veridical.core.verdict_cuts import UNCLEAR, WORST_FIRST, Cuts, Verdict, Zone, verdict_of_label
 
-#: What a verdict rests on: statements judged by sources, or agreement with samples and the model.
+#: Basis of a verdict: statements judged by sources, or agreement with samples and the model.
 Judged = Literal["sources", "agreement"]
 Json = Mapping[str, Any]
 
@@ -27,8 +27,8 @@ class CutScore(NamedTuple):
     """A score whose units are labelled by its cuts.
 
     Attributes:
-        verdict: of the response.
-        labels: of the score's units, in order.
+        verdict: verdict on the response.
+        labels: labels of the score's units, in order.
     """
 
     verdict: Verdict
@@ -36,7 +36,7 @@ class CutScore(NamedTuple):
 
 
 class Voter(NamedTuple):
-    """A score that has a say where several make the verdict together."""
+    """A score that votes when several make the verdict together."""
 
     score: Json
     cuts: Cuts
@@ -53,8 +53,8 @@ def even_risk(score: Json, unit: Json | None = None) -> float:
 def cut(score: Json, cuts: Cuts, judged: Judged) -> CutScore:
     """Return the verdict by a score, and labels of its units that agree with it.
 
-    By statements, the worst decides. By the response, no statement is labelled worse than it; and
-    by sources the riskiest one is labelled as bad.
+    By statements, the worst one decides. By the response, no statement is labelled worse than the
+    response; with sources, the riskiest one gets the response's label.
     """
     units = score["units"]
     zones = [_zone_of(score, unit, cuts) for unit in units]
@@ -84,8 +84,11 @@ def cut(score: Json, cuts: Cuts, judged: Judged) -> CutScore:
 
 
 def voted(score: Json, voters: Sequence[Voter], judged: Judged) -> CutScore:
-    """Return the verdict of several scores on the units of their mean: of each sentence, what most
-    of those say that judge it. One that judges the response alone has a say in each."""
+    """Return the verdict of several scores on the units of their mean.
+
+    Each sentence gets the majority label of the scores that judged it. A score that judged only the
+    whole response votes on every sentence.
+    """
     found = [(voter.score, cut(*voter, judged)) for voter in voters]
     columns = [_ballots(score["units"], *one) for one in found]
     labels = [_most([column[i] for column in columns], judged) for i in range(len(score["units"]))]
@@ -97,7 +100,7 @@ def voted(score: Json, voters: Sequence[Voter], judged: Judged) -> CutScore:
 
 
 def _zone_of(score: Json, unit: Json, cuts: Cuts) -> Zone | None:
-    """Return where a statement stands; None of words, and of what was not judged."""
+    """Return the zone of a statement; None for single words, and if it was not judged."""
     if unit["risk"] is None or unit["level"] in ("span", "token"):
         return None
     return cuts.zone(even_risk(score, unit), unit["label"])
@@ -122,8 +125,8 @@ def _label(zone: Zone, old: str | None, risk: float, cuts: Cuts, judged: Judged)
 
 
 def _label_words(units: Sequence[Json], labels: list[str | None], judged: Judged) -> None:
-    """Label wrong words no worse than the sentence that they are in."""
-    around: tuple[int, str | None] = (0, None)  # the end of the latest sentence, and its label
+    """Label wrong words no worse than the sentence that contains them."""
+    around: tuple[int, str | None] = (0, None)  # the end of the last sentence, and its label
     for i in sorted(range(len(units)), key=lambda i: (units[i]["start"], -units[i]["end"])):
         unit = units[i]
         if unit["level"] in ("sentence", "claim"):
@@ -135,7 +138,7 @@ def _label_words(units: Sequence[Json], labels: list[str | None], judged: Judged
 
 
 def _ballots(sentences: Sequence[Json], score: Json, found: CutScore) -> list[str | None]:
-    """Return what a score says of each of the sentences, which are in order, as labels."""
+    """Return a score's labels of the sentences, which are in order."""
     units = [
         (unit, label)
         for unit, label in zip(score["units"], found.labels, strict=True)
@@ -158,7 +161,7 @@ def _worse(a: str | None, b: str | None) -> str | None:
 
 
 def _milder(a: str | None, b: str | None) -> str | None:
-    """Return the label that says less against a statement; one that says nothing counts least."""
+    """Return the milder label; an unknown label is the mildest."""
     ranks = [
         len(WORST_FIRST) if (v := verdict_of_label(x)) is None else WORST_FIRST.index(v)
         for x in (a, b)
@@ -178,7 +181,7 @@ _LABELS: Mapping[Verdict, str] = {
 
 
 def _most(ballots: Sequence[str | None], judged: Judged) -> str | None:
-    """Return what most say; unclear where half do not say that all is well."""
+    """Return the majority label; unclear unless at least half of the votes are favourable."""
     cast = [verdict_of_label(b) for b in ballots if b is not None]
     if not cast:
         return None

@@ -1,4 +1,4 @@
-"""What is here and whether it works: models, extras, endpoints, the store, and a pair judged."""
+"""Installation check: models, extras, endpoints, the store and a test judgement."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from veridical.text.display import printable, reason
 from veridical.version import __version__
 from veridical.weights import checkers
 
-#: Module -> the package that brings it, where that has another name.
+#: Module -> name of its package, where that differs.
 _PACKAGES = {"sklearn": "scikit-learn", "PIL": "pillow", "ray": "'ray[data]'"}
-#: Extra -> the modules that it brings.
+#: Extra -> its modules.
 EXTRAS = {
     "torch": ("torch", "transformers", "safetensors"),
     "spacy": ("spacy",),
@@ -37,26 +37,26 @@ EXTRAS = {
     "s3": ("obstore",),
     "vision": ("PIL",),
 }
-#: What the NLI model of the default is asked: premise, hypothesis, and the class that it must find.
+#: Test pairs of the default's NLI model: premise, hypothesis and expected class.
 PAIRS = (
     ("The concert was held in Vienna in 1987.", "The concert took place in Vienna.", "entailment"),
     ("The bridge was finished in 1932.", "The bridge was finished in 1951.", "contradiction"),
 )
-_REINSTALL = "install the package again: pip install --force-reinstall . (in a checkout)"
+_REINSTALL = "reinstall the package: pip install --force-reinstall . (in a checkout)"
 
 
 @dataclass(frozen=True)
 class DoctorFinding:
-    """One thing that was looked at.
+    """One finding of the installation check.
 
     Attributes:
         area: ``core``, ``models``, ``pairs``, ``extras``, ``endpoints``, ``store`` or
             ``local models``.
-        name: what it is called.
-        status: ``ok``; ``absent``: not here, and nothing needs it; ``broken``.
-        says: what there is to know of it.
-        fix: what to do where it is broken, or to have it.
-        details: the same for programs.
+        name: name of the item.
+        status: ``ok``, ``absent`` (not installed, and not required) or ``broken``.
+        says: description.
+        fix: how to repair or install it.
+        details: the same data for programs.
     """
 
     area: str
@@ -71,10 +71,10 @@ class DoctorFinding:
 
 
 def examine(options: EngineOptions | None = None) -> list[DoctorFinding]:
-    """Everything that a run may need, looked at. Nothing is made, fetched or called.
+    """Check everything that a run may need. Nothing is created, downloaded or called.
 
     Args:
-        options: whose store is looked at; default: the usual one.
+        options: options with the store to check; default: the default store.
     """
     from veridical.models import load_encoder, load_nli
     from veridical.models.catalog import EMBEDDED
@@ -102,12 +102,12 @@ def examine(options: EngineOptions | None = None) -> list[DoctorFinding]:
 
 
 def works(findings: list[DoctorFinding]) -> bool:
-    """Whether all that a run needs is in order."""
+    """Return True if nothing that a run needs is broken."""
     return all(finding.status != "broken" for finding in findings)
 
 
 def _own(name: str, folder: Path, load: Callable[..., Any]) -> DoctorFinding:
-    """A model of this project: its files by their checksums, and whether it loads."""
+    """Check a model of this project: its files by their checksums, and whether it loads."""
     details: dict[str, Any] = {"size_bytes": 0, "revision": None, "checksums": False}
     try:
         for line in (folder / "SHA256SUMS").read_text("utf-8").splitlines():
@@ -115,7 +115,7 @@ def _own(name: str, folder: Path, load: Callable[..., Any]) -> DoctorFinding:
             content = (folder / file).read_bytes()
             details["size_bytes"] += len(content)
             if hashlib.sha256(content).hexdigest() != digest:
-                return _broken(name, f"{file} is not what was published", details)
+                return _broken(name, f"{file} differs from the published file", details)
         details["checksums"] = True
         details["revision"] = load(threads=1).revision
     except (OSError, ValueError, VeridicalError) as e:
@@ -127,12 +127,12 @@ def _own(name: str, folder: Path, load: Callable[..., Any]) -> DoctorFinding:
 
 
 def _broken(name: str, why: str, details: dict[str, Any]) -> DoctorFinding:
-    fix = f"install it again: {HOW}" if name == BASE else _REINSTALL
+    fix = f"reinstall it: {HOW}" if name == BASE else _REINSTALL
     return DoctorFinding("models", name, "broken", why, fix, details)
 
 
 def _pairs() -> Iterator[DoctorFinding]:
-    """Pairs whose class is known, judged by the NLI model of the default."""
+    """Check the default's NLI model on pairs with a known class."""
     from veridical.models import load_nli
 
     for premise, hypothesis, expected in PAIRS:
@@ -167,8 +167,8 @@ def _extra(name: str, modules: tuple[str, ...]) -> DoctorFinding:
 
 
 def _endpoints() -> list[DoctorFinding]:
-    """The endpoints of the configuration: what they can, and whether their key is there. Keys
-    are not read."""
+    """Check the configured endpoints: capabilities, and presence of their key, which is not
+    read."""
     from veridical.llm.endpoints import configured
 
     try:
@@ -177,7 +177,7 @@ def _endpoints() -> list[DoctorFinding]:
         says = printable(str(e))
         return [
             DoctorFinding(
-                "endpoints", "veridical.toml", "broken", says, "mend the file, or move it"
+                "endpoints", "veridical.toml", "broken", says, "correct the file, or move it"
             )
         ]
     findings = []
@@ -203,7 +203,7 @@ def _endpoints() -> list[DoctorFinding]:
 
 def _store(path: Path | None) -> DoctorFinding:
     if path is None:
-        return DoctorFinding("store", "none", "absent", "nothing is kept")
+        return DoctorFinding("store", "none", "absent", "model outputs are not stored")
     details: dict[str, Any] = {"path": str(path), "entries": 0, "size_bytes": 0}
     place = path
     while not place.exists() and place != place.parent:
@@ -225,7 +225,7 @@ def _store(path: Path | None) -> DoctorFinding:
 
 
 def _entries(path: Path) -> int:
-    """How many values a store has, by its keys; nothing of it is changed."""
+    """Count the values in a store by its keys, without changing it."""
     if not path.is_file():
         return 0
     address = f"{path.resolve().as_uri()}?mode=ro"
@@ -236,7 +236,7 @@ def _entries(path: Path) -> int:
 
 
 def _local_models() -> Iterator[DoctorFinding]:
-    """Models that are fetched, not installed."""
+    """Check downloaded models."""
     from veridical.weights.download import WEIGHTS, fetched, find
 
     for weights in WEIGHTS.values():
@@ -251,7 +251,7 @@ def _local_models() -> Iterator[DoctorFinding]:
 
 
 def _checker(checker: checkers.KnownChecker) -> DoctorFinding:
-    """A trained checker: its adapter, by its hash, and the model that it is laid over."""
+    """Check a trained checker: its adapter, by hash, and its base model."""
     from veridical.weights.download import find
 
     what = f"judges statements by documents, over {checker.base.name}"
@@ -259,7 +259,7 @@ def _checker(checker: checkers.KnownChecker) -> DoctorFinding:
     area, name = "local models", checker.name
     try:
         if checkers.find(checker) is None:
-            return DoctorFinding(area, name, "absent", f"{what}: its adapter is not here", how)
+            return DoctorFinding(area, name, "absent", f"{what}: its adapter is not installed", how)
         checkers.need(checker)
     except ModelError as e:
         return DoctorFinding(area, name, "broken", str(e), how)

@@ -1,4 +1,4 @@
-"""Encoders behind the coalescer: sentence vectors, token matrices, and BERTScore tables."""
+"""Encoder queues: sentence vectors, token matrices and BERTScore tables."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from veridical.files.store import Store, content_key
 
 
 class _Texts(Requests):
-    """Texts to one :class:`Encoder`. ``tokens`` keeps the token matrices."""
+    """Texts as requests to one :class:`Encoder`. ``tokens`` keeps the token matrices."""
 
     def __init__(self, encoder: Encoder, tokens: bool) -> None:
         super().__init__(encoder)
@@ -33,7 +33,7 @@ class _Texts(Requests):
     def assemble(self, windows: Sequence[Window], outputs: Sequence[Any]) -> Encoded:
         value: Encoded = self.model.assemble(windows, outputs, self.tokens)
         if not np.isfinite(value.vector).all():
-            raise ModelError(f"{self.model.name} gave a vector that is not finite")
+            raise ModelError(f"{self.model.name} returned a vector that is not finite")
         return value
 
     def load(self, stored: NDArray[np.float32]) -> Encoded:
@@ -46,8 +46,8 @@ class _Texts(Requests):
 class EncoderService(Service):
     """All requests to one encoder.
 
-    A run that needs token matrices anywhere asks every text for both, so that no text is sent
-    through the model twice; its sentence vectors are still looked up in the store first.
+    If a run needs any token matrices, both outputs are requested for every text, so that no text
+    passes through the model twice. Sentence vectors are still looked up in the store first.
     """
 
     def __init__(
@@ -55,7 +55,7 @@ class EncoderService(Service):
     ) -> None:
         if tokens and not encoder.has_tokens:
             raise ModelError(
-                f"{encoder.name} gives no token vectors; name a local model for the BERTScore "
+                f"{encoder.name} has no token vectors; name a local model for the BERTScore "
                 "family with --token-encoder, or leave those scorers out"
             )
         self._tokens = tokens
@@ -64,7 +64,7 @@ class EncoderService(Service):
         super().__init__(encoder, idle_signal, store, requests=self._model, lookup=lookup)
 
     async def embed(self, texts: Sequence[str], keep: list[Any]) -> NDArray[np.float32]:
-        """(n, d) sentence vectors. ``keep`` holds on to what others may ask for again."""
+        """Return (n, d) sentence vectors. ``keep`` holds references to shared values."""
         vectors: dict[str, NDArray[np.float32]] = {}
         distinct = list(dict.fromkeys(texts))
         if self._tokens and self._store is not None:
@@ -84,7 +84,8 @@ class EncoderService(Service):
         idf: Mapping[int, float] | bool | None,
         keep: list[Any],
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Precision and recall of every pair. The table is stored, the token matrices never."""
+        """Return precision and recall of every pair. Store the table, but not the token
+        matrices."""
         weights = "" if not idf else "idf" if idf is True else repr(sorted(idf.items()))
         key = content_key(
             *("bertscore", self.backend.revision, weights, str(len(candidates))),
@@ -107,16 +108,17 @@ class EncoderService(Service):
         precision, recall = await asyncio.to_thread(
             greedy_match, [encoded[t] for t in candidates], refs, idf or None
         )
-        # what is stored is float32: use the same numbers whether the store is warm or cold
+        # stored values are float32: use the same numbers with a warm or cold store
         table32 = np.stack([precision, recall]).astype(np.float32)
         if not np.isfinite(table32).all():
-            raise ModelError(f"{self.backend.name} gave token vectors that are not finite")
+            raise ModelError(f"{self.backend.name} returned token vectors that are not finite")
         if self._store is not None and self.backend.revision:
             await asyncio.to_thread(self._store.put_many, [(key, table32)])
         return table32[0].astype(np.float64), table32[1].astype(np.float64)
 
     async def token_vectors(self, texts: Sequence[str], keep: list[Any]) -> list[TokenVectors]:
-        """The tokens of each text with their places, special ones left out. Never stored."""
+        """Return the tokens of each text with their offsets, without special tokens. Never
+        stored."""
         distinct = list(dict.fromkeys(texts))
         encoded, offsets = await asyncio.gather(
             self.ask(distinct, keep), asyncio.to_thread(self.backend.offsets, distinct)
@@ -129,11 +131,11 @@ class EncoderService(Service):
                     f"{self.backend.name} gave {len(vectors)} vectors for {len(places)} tokens"
                 )
             if not np.isfinite(vectors).all():
-                raise ModelError(f"{self.backend.name} gave token vectors that are not finite")
+                raise ModelError(f"{self.backend.name} returned token vectors that are not finite")
             found[text] = TokenVectors(places, vectors)
         return [found[text] for text in texts]
 
 
 def token_service(encoder: Encoder, idle_signal: IdleSignal, store: Store | None) -> EncoderService:
-    """The queue of an encoder that is asked for token matrices too."""
+    """Make the queue of an encoder that also returns token matrices."""
     return EncoderService(encoder, idle_signal, store, tokens=True)

@@ -1,4 +1,4 @@
-"""The engine: warm models on a loop thread of their own, shared by every run."""
+"""The engine: warm models on their own loop thread, shared by all runs."""
 
 from __future__ import annotations
 
@@ -39,45 +39,45 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-_RATE = 1e-4  # seconds a token of a model that has answered nothing yet, roughly
-_CALL = 1.0  # seconds of an LLM call
+_RATE = 1e-4  # assumed seconds per token of a model that has not answered yet
+_CALL = 1.0  # assumed seconds of an LLM call
 _NO_WORK = Work()
 
 
 class Engine:
-    """Owns models, store and an event loop; reusable from notebooks, servers and threads.
+    """Owner of models, store and an event loop; reusable from notebooks, servers and threads.
+
+    Use as a context manager, or call :meth:`close`. A forked process has none of the engine's
+    threads: every use there raises a UsageError, and closing does nothing.
 
     Args:
-        options: instead of the keywords, which are its fields.
-        embedder: sentence encoder, as :func:`veridical.models.load_encoder` reads it.
-        token_encoder: encoder for the BERTScore family; the embedder unless named.
-        image_embedder: encoder of images, as
-            :func:`veridical.models.images.names.load_image_embedder` reads it.
-        nli: NLI model, as :func:`veridical.models.load_nli` reads it, or ``llm:NAME``.
-        precision: of that model: ``auto``, ``exact`` or ``fast``
-            (:func:`veridical.models.nli_in`). ``auto`` is also of the models that scorers name;
-            else they have their own, as in ``nli='mini?precision=int8'``.
-        llm: of the scorers that call one, as :func:`veridical.llm.endpoints.find_endpoint` reads
-            it, or a scripted one (:class:`veridical.llm.fake.FakeLlm`).
-        proxy: language model that reads texts for their token probabilities, as
-            :func:`veridical.models.causal.load_language_model` reads it.
-        spans: token classifier of the scorer ``spans``, as
-            :func:`veridical.models.token_classification.load_detector` reads it.
-        budget: money that LLM calls may cost, in the currency of the endpoints' prices.
-        named_only: scorers may name LLMs and proxies of ``veridical.toml`` and published NLI
-            models, and give no address or path: for an engine that serves requests from elsewhere.
-        store: folder of the content-addressed store, ``.veridical/store`` unless said otherwise,
-            as on the command line; None or "none" for none. Where the usual folder cannot be
-            written, the engine goes without and says so once.
-        processes: worker processes for free scorers; default: one a core, 0 on a single core.
+        options: options object instead of the keywords, which are its fields.
+        embedder: sentence encoder; see :func:`veridical.models.load_encoder`.
+        token_encoder: encoder for the BERTScore family; default: the embedder.
+        image_embedder: image encoder; see
+            :func:`veridical.models.images.names.load_image_embedder`.
+        nli: NLI model (see :func:`veridical.models.load_nli`), or ``llm:NAME``.
+        precision: precision of the NLI model: ``auto``, ``exact`` or ``fast``
+            (:func:`veridical.models.nli_in`). ``auto`` also applies to models named by scorers;
+            otherwise these have their own, as in ``nli='mini?precision=int8'``.
+        llm: LLM of scorers that call one (see :func:`veridical.llm.endpoints.find_endpoint`), or
+            a scripted one (:class:`veridical.llm.fake.FakeLlm`).
+        proxy: language model that reads texts for their token probabilities; see
+            :func:`veridical.models.causal.load_language_model`.
+        spans: token classifier of the scorer ``spans``; see
+            :func:`veridical.models.token_classification.load_detector`.
+        budget: maximum cost of LLM calls, in the currency of the endpoints' prices.
+        named_only: restrict scorers to LLMs and proxies of ``veridical.toml`` and published NLI
+            models, without addresses or paths: for an engine that serves external requests.
+        store: folder of the content-addressed store; default ``.veridical/store``. None or
+            "none" disables it. If the default folder cannot be written, the engine runs without
+            a store and warns once.
+        processes: worker processes for free scorers; default: one per core, 0 on a single core.
         threads: CPU threads of a model; default: all cores.
         device: torch device of torch models.
-        age: seconds a request may wait for company while more records are being read.
-        fair: callers take turns at the models and none waits for another's whole work: for an
-            engine that serves several who wait. A single long run takes somewhat longer.
-
-    Use as a context manager, or call :meth:`close`. A process that is forked off has none of the
-    engine's threads: there every use raises a UsageError, and closing does nothing.
+        age: seconds that a request may wait for others while more records are being read.
+        fair: callers take turns at the models: for an engine that serves several interactive
+            callers. A single long run takes somewhat longer.
     """
 
     def __init__(
@@ -106,7 +106,7 @@ class Engine:
             "nli": chosen.nli != EngineOptions.nli or chosen.precision != EngineOptions.precision,
         }
         self._precision = chosen.precision
-        nli_in(self._specs["nli"], chosen.precision)  # which refuses what there is not
+        nli_in(self._specs["nli"], chosen.precision)  # raises if the precision is not available
         self._options = {"threads": chosen.threads, "device": chosen.device}
         self.store = _store(chosen.store_path)
         self._chosen_llm = chosen
@@ -114,7 +114,7 @@ class Engine:
         self._llm_lock = threading.Lock()
         try:
             if chosen.llm is not None or chosen.budget is not None:
-                self.llms  # noqa: B018 (what is wrong with it is said now)
+                self.llms  # noqa: B018 (its errors are raised now)
         except BaseException:
             if self.store is not None:
                 self.store.close()
@@ -141,7 +141,7 @@ class Engine:
 
     @property
     def llms(self) -> Llms:
-        """Its LLMs, opened when the first is needed; one that it was given, at once."""
+        """LLMs of the engine, opened on first use; a given client is opened at once."""
         with self._llm_lock:
             if self._llms is None:
                 self._llms = _llms(self._chosen_llm, self.store)
@@ -149,16 +149,14 @@ class Engine:
 
     @property
     def named_only(self) -> bool:
-        """Whether it serves requests from elsewhere, which may give no address or path."""
+        """True if it serves external requests, which may not name addresses or paths."""
         return self._named_only
 
     def check_usable(self) -> None:
-        """Raises:
-        UsageError: the engine is closed, or belongs to the process that this one was forked off.
-        """
+        """Check that the engine can be used."""
         if self._forked:
             raise UsageError(
-                "the engine belongs to the process that made it: make one in each forked process"
+                "the engine belongs to the process that made it; make one in each forked process"
             )
         if self._closed:
             raise UsageError("the engine is closed")
@@ -171,7 +169,7 @@ class Engine:
         """Run ``coroutine`` on the engine's loop.
 
         Raises:
-            UsageError: as :meth:`check_usable` does.
+            UsageError: as for :meth:`check_usable`.
         """
         try:
             self.check_usable()
@@ -181,15 +179,15 @@ class Engine:
         return asyncio.run_coroutine_threadsafe(coroutine, self._loop)
 
     def llms_of(self, task: Task) -> list[str | None]:
-        """LLMs that ``task`` is known to ask, one in the place of the NLI model among them; None
-        stands for the engine's own."""
+        """Return the LLMs that ``task`` is known to use, including those used as NLI models; None
+        is the engine's own."""
         judges = [self.nli_judge(spec) for spec in task.named("nli")]
         names = [*task.named("llm"), *(j.llm for j in judges if j is not None)]
         return list(dict.fromkeys(names))
 
     def nli_judge(self, spec: str | None) -> LlmNli | None:
-        """The language model in the place of the NLI model ``spec``, None for the run's own; None
-        where it is no language model."""
+        """Return the language model used as the NLI model ``spec`` (None: the run's own); None if
+        that is not a language model."""
         if spec is None:
             return self.llm_nli
         if spec not in self._judges:
@@ -197,10 +195,10 @@ class Engine:
         return self._judges[spec]
 
     def models(self, task: Task) -> dict[str, str]:
-        """Role and ``name@revision`` of each model ``task`` needs; loads them, and opens the LLMs.
+        """Load the models that ``task`` needs, open its LLMs, and return ``name@revision`` by role.
 
         Raises:
-            UsageError: a scorer needs an LLM and none was named; or one cannot be opened.
+            UsageError: a scorer needs an LLM and none was named, or an LLM cannot be opened.
         """
         self.check_usable()
         models = {role: f"{b.name}@{b.revision}" for role, b in self._needed(task).items()}
@@ -215,12 +213,12 @@ class Engine:
         return models
 
     def own(self, kind: str) -> str | None:
-        """What the run's own model of a kind is called; None where it has none."""
+        """Return the name of the run's own model of a kind; None if it has none."""
         return self._specs.get(kind)
 
     def _needed(self, task: Task) -> dict[str, Any]:
-        """The loaded model of each role that ``task`` has. Models that scorers name are roles of
-        their own, such as ``proxy NAME`` and ``nli NAME``."""
+        """Return the loaded model of each role of ``task``. Models named by scorers have their own
+        roles, such as ``proxy NAME`` and ``nli NAME``."""
         needed = {}
         for name, spec, by_scorer in task.needs():
             if name == "nli" and self.nli_judge(spec) is not None:
@@ -231,8 +229,9 @@ class Engine:
         return needed
 
     def check_unused(self, task: Task) -> None:
-        """Load models that were named for the run and that none of its scorers asks, so that a
-        wrong name is an error; and say that they are not used.
+        """Load models that were named for the run although no scorer uses them.
+
+        A wrong name is then an error, and unused models are reported.
 
         Raises:
             UsageError: there is no such model.
@@ -245,10 +244,12 @@ class Engine:
             if name == "embedder" and ("token_encoder", None) in used:
                 continue
             self._load(KINDS[name], spec)
-            warn_once(f"{name} {spec}: no scorer of this run uses it (--preset all has some)")
+            warn_once(
+                f"{name} {spec}: no scorer of this run uses it; --preset all has some that do"
+            )
 
     def _load(self, kind: Kind, spec: str, *, by_scorer: bool = False) -> Any:
-        """The back end that ``spec`` names; named ``by_scorer``, or the run's own."""
+        """Load the back end ``spec``, named ``by_scorer`` or as the run's own."""
         from veridical.engine.back_ends import BackEnd, check_name, load
 
         if by_scorer and self._named_only and spec != self.own(kind.name):
@@ -260,7 +261,7 @@ class Engine:
             return self._loaded[key]
 
     def _in_precision(self, kind: Kind, spec: str) -> str:
-        """Return ``spec`` in the run's precision, where that applies to it."""
+        """Return ``spec`` in the run's precision, if that applies to it."""
         if kind.name == "nli" and (spec == self.own("nli") or self._precision == "auto"):
             return nli_in(spec, self._precision)
         return spec
@@ -271,10 +272,10 @@ class Engine:
         wrap: Callable[[Kind, Any], Any] | None = None,
         store: Store | None = None,
     ) -> dict[str, Service]:
-        """The queue of each model ``task`` needs. One model in two roles has one queue.
+        """Return the queue of each model that ``task`` needs. A model in two roles has one queue.
 
-        ``wrap(kind, model)`` gives the run queues of its own over wrapped models and ``store``
-        (the dry run's).
+        ``wrap(kind, model)`` gives the run its own queues over wrapped models and ``store`` (for
+        the dry run).
         """
         self.check_usable()
         needed = self._needed(task)
@@ -295,15 +296,15 @@ class Engine:
         return services
 
     def _queue(self, kind: Kind, backend: Any) -> Any:
-        """The queue of a model, which all runs share."""
+        """Return the queue of a model, shared by all runs."""
         key = (kind.name, backend.revision)
         if key not in self._services:
             self._services[key] = _service(kind, backend, self.idle_signal, self.store)
         return self._services[key]
 
     def embedding(self, *, stored: bool = True) -> EncoderService:
-        """The queue of the embedder, whether or not a task needs it. If what it gives is not to
-        be ``stored``, a queue of its own, which the caller closes."""
+        """Return the queue of the embedder, whether or not a task needs it. If outputs are not to
+        be ``stored``, it is a separate queue, which the caller closes."""
         self.check_usable()
         kind = KINDS["embedder"]
         backend = self._load(kind, self._specs["embedder"])
@@ -315,10 +316,10 @@ class Engine:
         return service
 
     async def service(self, kind: str, spec: str) -> Service:
-        """The queue of a model that a scorer names while it works.
+        """Return the queue of a model that a scorer names while it runs.
 
         Raises:
-            UsageError: there is no such kind, or this engine lets nobody name the model.
+            UsageError: there is no such kind, or this engine does not allow the model to be named.
         """
         row = kind_of(kind)
         backend = await asyncio.to_thread(self._load, row, spec, by_scorer=True)
@@ -326,7 +327,7 @@ class Engine:
         return service
 
     def work(self) -> dict[str, Work]:
-        """What each model has been asked for and has done so far, by name and mode."""
+        """Return the requests and work of each model so far, by name and mode."""
         return {
             f"{s.backend.name}@{s.backend.revision}"
             + ("+tokens" if kind == "token_encoder" else ""): s.work
@@ -346,14 +347,14 @@ class Engine:
     ) -> None:
         """Score every record of ``source`` that ``sink`` does not hold yet.
 
-        LLM calls are on ``account``, and made by the engine's own LLMs unless ``llms`` (the dry
-        run's) are given.
+        LLM calls are charged to ``account``. They use the engine's own LLMs unless ``llms`` (the
+        dry run's) are given.
 
         Args:
-            deadline: time of the monotonic clock at which scores that are not done have failed.
+            deadline: monotonic clock time at which unfinished scores fail.
         """
         warn_of_small_judges(self, task)
-        if self._chosen_llm.budget is not None:  # else no LLM need be opened to tell
+        if self._chosen_llm.budget is not None:  # otherwise no LLM need be opened to check
             warn_of_idle_budget(self, task)
         progress.ledger = None if account is None else account.ledger
         progress.meter = self._meter(llms)
@@ -374,18 +375,18 @@ class Engine:
         pay: Callable[[Account], None] | None = None,
         deadline: float | None = None,
     ) -> None:
-        """Score records by models that are loaded first, and keep nothing. To be submitted
-        (:meth:`submit`); cancelling stops the work.
+        """Score records without keeping results; models are loaded first. Submit it by
+        :meth:`submit`; cancelling stops the work.
 
         Args:
-            done: called with each record and its result line, on the engine's thread, as soon as
-                it is complete.
-            folder: holds the replies of LLMs meanwhile, where the engine has no store; else memory.
-            pay: called with the account of their calls.
-            deadline: as of :meth:`run`.
+            done: called with each record and its result line, on the engine's thread, as soon as it
+                is complete.
+            folder: holds replies of LLMs meanwhile if the engine has no store; default: memory.
+            pay: called with the account of the calls.
+            deadline: as for :meth:`run`.
 
         Raises:
-            UsageError: a model or an LLM that is needed cannot be had.
+            UsageError: a required model or LLM is not available.
         """
         services = await asyncio.to_thread(self.services, task)
         account = None
@@ -403,13 +404,14 @@ class Engine:
                 await asyncio.to_thread(self.llms.leave, account)
 
     async def score_one(self, record: Record, task: Task) -> bytes:
-        """The result line of one record; see :meth:`score`."""
+        """Return the result line of one record; see :meth:`score`."""
         lines: list[bytes] = []
         await self.score([record], task, lambda _, line: lines.append(line))
         return lines[0]
 
     def _meter(self, llms: Llms | None) -> Meter:
-        """Tells the seconds of model work done and asked for from now on."""
+        """Return a function that reports the seconds of model work completed and requested from now
+        on."""
         before = {key: replace(service.work) for key, service in self._services.items()}
 
         def counted() -> tuple[int, int]:
@@ -433,8 +435,8 @@ class Engine:
         return meter
 
     def close(self) -> None:
-        """Stop the loop and let go of models and store. Runs under way are cancelled."""
-        if self._closed or self._forked:  # what is open is the parent's, to be closed by it
+        """Stop the loop and release models and store. Running work is cancelled."""
+        if self._closed or self._forked:  # open resources belong to the parent, which closes them
             return
         self.submit(self._cancel()).result()
         if self._llms is not None:
@@ -445,8 +447,8 @@ class Engine:
         self._loop.close()
         for service in self._services.values():
             service.close()
-        # Tasks and callbacks refer to the engine in circles: models must not be kept until the
-        # collector of circles comes.
+        # Tasks and callbacks form reference cycles with the engine: models must not stay in memory
+        # until the cycle collector runs.
         self._services.clear()
         self._loaded.clear()
         if self.store is not None:
@@ -480,7 +482,7 @@ def _service(kind: Kind, backend: Any, idle_signal: IdleSignal, store: Store | N
 
 
 def _store(path: Path | None) -> Store | None:
-    """The store in a folder. The usual one may be missing: it was not asked for."""
+    """Open the store in a folder. The default folder may be missing: it was not requested."""
     return None if path is None else open_store(path, required=path != DEFAULT_STORE)
 
 

@@ -1,4 +1,4 @@
-"""What went wrong in a run, by scorer or field and by cause."""
+"""Failures of a run by scorer or field and by cause."""
 
 from __future__ import annotations
 
@@ -9,22 +9,21 @@ from veridical.engine.causes import alike
 from veridical.text.display import SHOWN, cut
 from veridical.text.wrap import harmless
 
-_MOST = 200  # causes that are told apart
+_MOST = 200  # distinct causes that are counted separately
 _OTHERS = "other causes"
 
 
 @dataclass(frozen=True)
 class Failure:
-    """A cause, and how often it came up.
+    """A cause of failure, and its frequency.
 
     Attributes:
-        kind: ``row`` for rows of the input that are no valid records, ``score`` for scores that
-            failed.
-        name: the field that is to blame, "" where none is; or the scorer's key.
-        cause: what was wrong, in the words of the first.
-        count: of rows or scores.
-        row: the first row with it, from 0; None where only the number is known.
-        example: the whole message for that row.
+        kind: ``row`` for invalid rows of the input, ``score`` for scores that failed.
+        name: the field concerned ("" if there is none), or the scorer's key.
+        cause: message of the first failure.
+        count: number of rows or scores.
+        row: the first row concerned, from 0; None if only the number is known.
+        example: the complete message for that row.
     """
 
     kind: Literal["row", "score"]
@@ -43,7 +42,7 @@ class Failure:
 
 
 class Failures:
-    """Failures counted one at a time; of very many causes, those that come late together."""
+    """Counter of failures; of very many causes, late ones are counted together."""
 
     def __init__(self) -> None:
         self._causes: dict[tuple[str, str, str], Failure] = {}
@@ -68,5 +67,5 @@ class Failures:
             self._causes[key] = replace(known, count=known.count + count)
 
     def ranked(self) -> list[Failure]:
-        """The most frequent first."""
+        """Return the failures, most frequent first."""
         return sorted(self._causes.values(), key=lambda failure: -failure.count)

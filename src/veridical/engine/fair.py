@@ -1,12 +1,13 @@
-"""The queue of a model that serves callers who wait: each gets its share, and the rest in turn.
+"""Fair request queue of a model: callers take turns.
 
-A batch job sorts all that waits by length and computes it in rounds, for the shortest total time.
-Somebody who waits for one answer must not wait for a round of somebody else's. Here a batch is cut
-anew whenever a thread of the model is free, from the windows whose turn it is: those of the
-nearest lane first (interactive calls before jobs), and within a lane by start-time fair queueing
-(Goyal, Vin and Cheng 1996): a window's turn is its caller's tokens so far, so that a short request
-passes a long one that came before it, and none waits for ever. A batch is small, as it is what
-the next caller waits for.
+A batch job sorts all waiting requests by length and computes them in rounds, for the shortest total
+time. An interactive caller must not wait for another caller's round. This queue therefore forms a
+batch whenever a thread of the model is free, from the windows whose turn it is.
+
+Interactive calls precede background jobs. Within a priority, start-time fair queueing applies
+(Goyal, Vin and Cheng 1996): a window's turn is its caller's tokens so far. A short request thus
+passes an earlier long one, and no request waits forever. Batches are small, because the next caller
+waits for them.
 """
 
 from __future__ import annotations
@@ -38,30 +39,30 @@ Q = TypeVar("Q")
 V = TypeVar("V")
 
 INTERACTIVE, BACKGROUND = 0, 1
-#: Padded tokens of a batch, for each core that computes it.
+#: Padded tokens of a batch per core that computes it.
 _TOKENS_A_CORE = 1024
-_LOOK = 4  # batches' worth of windows among which those of like length are taken
+_LOOK = 4  # batches' worth of windows among which windows of similar length are chosen
 
 
 @dataclass(eq=False)
 class Caller:
-    """Somebody whose requests take turns with those of others.
+    """A caller whose requests take turns with those of others.
 
     Attributes:
-        lane: ``INTERACTIVE`` or ``BACKGROUND``, which gets what the former leaves.
+        lane: ``INTERACTIVE`` or ``BACKGROUND``, which gets the remaining capacity.
     """
 
     lane: int = INTERACTIVE
 
 
-#: Whose requests are made here; work without one is all one caller's.
+#: Caller of the current context; requests without one share a default caller.
 CALLER: ContextVar[Caller | None] = ContextVar("caller", default=None)
 _NOBODY = Caller()
 
 
 @dataclass(eq=False)
 class _Entry:
-    """A request in the queue, with its windows and what was found of them."""
+    """A queued request, with its windows and their outputs so far."""
 
     key: bytes
     windows: Sequence[Window]
@@ -94,14 +95,14 @@ class FairQueue(Coalescer[Q, V]):
         self._cap = min(model.budget, _TOKENS_A_CORE * cores)
         self._turns: list[_Turn] = []  # a heap
         self._order = itertools.count()
-        self._clock = [0.0, 0.0]  # the turn that was taken last, by lane
+        self._clock = [0.0, 0.0]  # the last turn taken, by priority
         self._reached: WeakKeyDictionary[Caller, float] = WeakKeyDictionary()
-        self._callers: dict[bytes, Caller] = {}  # of what waits
+        self._callers: dict[bytes, Caller] = {}  # of waiting requests
         self._entries: dict[bytes, _Entry] = {}
         self._forwards: set[asyncio.Task[None]] = set()
 
     def _asked(self, key: bytes) -> None:
-        """Note who wants ``key``; an interactive call takes over what a job has asked for."""
+        """Record the caller of ``key``; an interactive call takes over the request of a job."""
         caller = CALLER.get() or _NOBODY
         before = self._callers.setdefault(key, caller)
         if caller.lane < before.lane:
@@ -119,10 +120,10 @@ class FairQueue(Coalescer[Q, V]):
             task = asyncio.get_running_loop().create_task(self._round(entries))
             self._rounds.add(task)
             task.add_done_callback(self._rounds.discard)
-        return False  # the end of a round looks again
+        return False  # the end of a round checks again
 
     async def _process(self, entries: list[tuple[bytes, Q]]) -> None:
-        """Find what the store has, cut the rest into windows, and let these line up."""
+        """Look up the store, and queue the windows of the remaining entries."""
         entries = await self._not_stored(entries)
         if not entries:
             return
@@ -155,8 +156,8 @@ class FairQueue(Coalescer[Q, V]):
             self._start()
 
     def _next(self) -> list[tuple[_Entry, int]]:
-        """The next batch: the window whose turn it is, and those of like length that come soon
-        after it in the same lane."""
+        """Return the next batch: the window whose turn it is, and windows of similar length that
+        follow soon with the same priority."""
         seen: list[_Turn] = []
         tokens = 0
         while self._turns and tokens < _LOOK * self._cap:
@@ -179,7 +180,7 @@ class FairQueue(Coalescer[Q, V]):
         length = first[3].windows[first[4]].length
         longest = length
         cap = self._cap
-        if self.model.shares and tokens < _LOOK * cap:  # these are all that wait
+        if self.model.shares and tokens < _LOOK * cap:  # these are all waiting windows
             free = self.model.workers - len(self._forwards)
             cap = min(cap, shared([_length(t) for t in seen], free))
         batch: list[tuple[_Entry, int]] = []
@@ -210,7 +211,7 @@ class FairQueue(Coalescer[Q, V]):
             await self._keep(fresh)
         except asyncio.CancelledError:
             raise
-        except Exception as e:  # the queue's own fault: its askers must not wait for ever
+        except Exception as e:  # a fault of the queue itself: its callers must not wait forever
             for entry, _ in batch:
                 self._resolve(entry.key, error=ModelError(str(as_model_error(e))))
 
@@ -227,6 +228,6 @@ def _length(turn: _Turn) -> int:
 def queue_for(
     model: Any, idle_signal: IdleSignal, store: Store | None, *, lookup: Lookup | None = get_many
 ) -> Coalescer[Any, Any]:
-    """The queue of a model in an engine with this idle signal."""
+    """Make the queue of a model in an engine with this idle signal."""
     kind = FairQueue if idle_signal.fair else Coalescer
     return kind(model, idle_signal, store, lookup=lookup)

@@ -1,4 +1,4 @@
-"""Verdicts on the fields of structured answers, from the units of the score that decides."""
+"""Verdicts on fields of structured answers, from units of the deciding score."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 Json = Mapping[str, Any]
 
-#: Fields of a result line; of a larger answer the rest is left out.
+#: Maximum fields of a result line; further fields of a larger answer are left out.
 MAX_FIELDS = 10_000
 _STATING = ("sentence", "claim")
 
@@ -24,12 +24,12 @@ def fields_of(
     record: Record, deciding: Json | None, others: Sequence[Json], reported: Verdict
 ) -> list[dict[str, Any]] | None:
     """Return a verdict on each value of a response that is JSON, YAML, XML or a table, in order;
-    None for one that is not, or is an image.
+    None for other responses and images.
 
     Args:
-        deciding: the score whose labelled units make the verdict; None where there is none.
+        deciding: the score whose labelled units make the verdict; None if there is no such score.
         others: further scores, for evidence that the deciding one lacks.
-        reported: the verdict on the response: of an unchecked one every field is unchecked.
+        reported: the verdict on the response; if it is unchecked, every field is.
     """
     structured = read_structure(record.answer) if record.answer else None
     blocks = [b for b in structured.blocks if b.kind != "pairs"] if structured else []
@@ -47,7 +47,7 @@ def fields_of(
 
 
 def _stating(score: Json) -> list[Json]:
-    """The units with a verdict, in order, that do not overlap but for equal places."""
+    """Return the units with a verdict, in order; they overlap only at equal positions."""
     units = [u for u in score["units"] if u["level"] in _STATING and u["risk"] is not None]
     return sorted(units, key=lambda u: (u["start"], u["end"]))
 

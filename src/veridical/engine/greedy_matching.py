@@ -1,7 +1,7 @@
 """BERTScore's greedy matching of token vectors (Zhang et al. 2020, section 3).
 
-Every pair of a set of candidates and a set of references comes out of a few large matrix
-products, from token matrices that were encoded once.
+A few large matrix products yield every pair of candidates and references, from token matrices that
+were encoded once.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from numpy.typing import NDArray
 
 from veridical.core.protocols import Encoded
 
-_CELLS = 1 << 24  # similarities held at once: 64 MiB of float32
-_COLUMNS = 1 << 13  # reference tokens in one product, unless one text alone has more
+_CELLS = 1 << 24  # similarities in memory at once: 64 MiB of float32
+_COLUMNS = 1 << 13  # reference tokens per product, unless a single text has more
 
 
 class IdfWeights(dict[int, float]):
-    """Inverse document frequencies; a token of no document has the largest one, ``log(n + 1)``."""
+    """Inverse document frequencies; an unseen token has the largest one, ``log(n + 1)``."""
 
     def __init__(self, weights: Mapping[int, float], documents: int) -> None:
         super().__init__(weights)
@@ -31,7 +31,8 @@ class IdfWeights(dict[int, float]):
 
 
 def idf_weights(references: Sequence[Encoded]) -> IdfWeights:
-    """``log((n + 1) / (df + 1))`` by token id, over ``n`` references (repeats count, as published).
+    """Return ``log((n + 1) / (df + 1))`` by token id, over ``n`` references (repeats count, as
+    published).
 
     Args:
         references: encoded texts with ``token_ids``.
@@ -49,7 +50,7 @@ def greedy_match(
     references: Sequence[Encoded],
     idf: Mapping[int, float] | None = None,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """BERTScore precision and recall of every (candidate, reference) pair.
+    """Return BERTScore precision and recall of every (candidate, reference) pair.
 
     A token's score is its largest cosine with any token of the other text. Special tokens may be
     matched but weigh nothing. Precision is the weighted mean over the candidate's tokens, recall
@@ -84,7 +85,7 @@ def greedy_match(
 
 
 def f1(precision: NDArray[np.float64], recall: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Harmonic mean in [0, 1]; 0 where either is not positive, where it has no meaning."""
+    """Return the harmonic mean in [0, 1]; 0 unless both are positive."""
     defined = (precision > 0) & (recall > 0)
     total = np.where(defined, precision + recall, 1.0)
     mean = np.where(defined, 2 * precision * recall / total, 0.0)
@@ -92,7 +93,7 @@ def f1(precision: NDArray[np.float64], recall: NDArray[np.float64]) -> NDArray[n
 
 
 class _Side:
-    """Texts laid end to end: their tokens, normalised weights and boundaries."""
+    """Concatenated texts: tokens, normalised weights and boundaries."""
 
     def __init__(self, texts: list[Encoded], idf: Mapping[int, float] | None) -> None:
         self.texts = texts
@@ -104,7 +105,8 @@ class _Side:
         return np.concatenate([t.tokens for t in self.texts[first:last] if t.tokens is not None])
 
     def groups(self, limit: int) -> Iterator[tuple[int, int]]:
-        """Runs of whole texts of at most ``limit`` tokens; a longer text stands alone."""
+        """Yield runs of whole texts of at most ``limit`` tokens; a longer text is a run of its
+        own."""
         first = 0
         while first < len(self.texts):
             last = int(np.searchsorted(self.bounds, self.bounds[first] + limit, "right")) - 1
@@ -116,7 +118,7 @@ class _Side:
 def _match(
     rows: _Side, r0: int, r1: int, columns: _Side, c0: int, c1: int
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Precision and recall of candidates [r0, r1) with references [c0, c1)."""
+    """Return precision and recall of candidates [r0, r1) with references [c0, c1)."""
     tokens = rows.tokens(r0, r1)
     others = columns.tokens(c0, c1).T
     row_starts = rows.bounds[r0:r1] - rows.bounds[r0]
@@ -142,12 +144,12 @@ def _match(
 
 def _has_content(text: Encoded) -> bool:
     if text.tokens is None or text.content is None or text.token_ids is None:
-        raise ValueError("greedy matching needs texts encoded with their token vectors")
+        raise ValueError("greedy matching requires texts encoded with their token vectors")
     return bool(text.content.any())
 
 
 def _weights(text: Encoded, idf: Mapping[int, float] | None) -> NDArray[np.float64]:
-    """Weights of a text's tokens: 0 for special ones, 1 in total."""
+    """Return the weights of a text's tokens: 0 for special tokens, 1 in total."""
     assert text.content is not None and text.token_ids is not None
     weights: NDArray[np.float64] = text.content.astype(np.float64)
     if idf is not None:

@@ -1,4 +1,4 @@
-"""Language models that are asked to judge, and are known to be too small for it."""
+"""Warnings about LLMs that are too small to judge, and idle budgets."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
 
 def warn_of_small_judges(engine: Models, task: Task) -> None:
-    """Warn of each model that a scorer of ``task`` asks for verdicts, or that is in the place of
-    the NLI model, if it is too small for that."""
+    """Warn of each model that gives verdicts to a scorer of ``task``, or serves as the NLI model,
+    if it is too small for that."""
     leaves = [s for s in task.asked() if not s.parts and _asks_for_verdicts(s)]
     specs = [spec for scorer in leaves for spec in scorer.models("llm")]
     judges = [engine.nli_judge(spec) for spec in task.named("nli")]
@@ -26,28 +26,28 @@ def warn_of_small_judges(engine: Models, task: Task) -> None:
 
 
 def warn_of_idle_budget(engine: Models, task: Task) -> None:
-    """Warn of the budget of a run in which no scorer asks an LLM."""
+    """Warn of a budget in a run in which no scorer uses an LLM."""
     if engine.llms.default is None and not any("llm" in s.costs for s in task.asked()):
         warn_once(
-            f"{option_named('budget')} limits nothing: no LLM is named "
-            f"({option_named('llm', 'NAME')}), so nothing is spent"
+            f"{option_named('budget')} has no effect without an LLM; name one "
+            f"({option_named('llm', 'NAME')}), or leave it out"
         )
 
 
 def warn_if_small(endpoint: Endpoint) -> None:
-    """Warn, once, if the model of ``endpoint`` runs here and is too small to judge."""
+    """Warn once if the model of ``endpoint`` runs locally and is too small to judge."""
     from veridical.weights.download import named_by
 
     weights = named_by(endpoint.base_url)
     if weights is not None and "judge" not in weights.tasks:
         warn_once(
-            f"{weights.name} is too small to judge: between answers that differ in meaning alone "
-            f"its verdicts are chance; {option_named('llm', 'local:qwen-1.5b')} can judge"
+            f"{weights.name} is too small to judge: on answers that differ in meaning only, its "
+            f"verdicts are random; use {option_named('llm', 'local:qwen-1.5b')}"
         )
 
 
 def _asks_for_verdicts(scorer: BoundScorer) -> bool:
-    """Whether it asks an LLM by a template that states what may be answered."""
+    """Return True if the scorer requests a verdict from an LLM."""
     if "llm" not in scorer.costs:
         return False
     from veridical.prompts import load_prompt

@@ -1,4 +1,4 @@
-"""Free scorers of many records: in this process for a few, in worker processes for many."""
+"""Execution of free scorers: in process for few records, in workers for many."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from veridical.core.scores import Score, ScoreJson
 from veridical.engine.batching import IdleSignal
 from veridical.engine.worker import RECORDS, frame, score_all, unpack
 
-_CHUNK = 32  # records a message; bytes are capped too
+_CHUNK = 32  # records per message; bytes are limited too
 _CHUNK_CHARS = 1_000_000
-_START_POOL = 256  # records after which starting processes pays
+_START_POOL = 256  # records after which worker processes pay off
 
 
 class Lexical:
-    """Scores by free scorers. One instance a run.
+    """Queue of free scorers; one instance per run.
 
     Args:
-        scorers: what to score by; all of them built in or installed (a worker can import them).
-        processes: worker processes; 0 keeps everything here.
+        scorers: scorers that a worker can import: built in or installed.
+        processes: number of worker processes; 0 runs everything in this process.
     """
 
     def __init__(
@@ -47,7 +47,7 @@ class Lexical:
         idle_signal.add(self._flush)
 
     def ask(self, record: Record) -> asyncio.Future[list[ScoreJson]]:
-        """Scores of ``record``, in the order of ``scorers``."""
+        """Request the scores of ``record``, in the order of ``scorers``."""
         future: asyncio.Future[list[ScoreJson]] = asyncio.get_running_loop().create_future()
         if not self._queue:
             self._oldest = time.monotonic()
@@ -91,7 +91,7 @@ class Lexical:
         if not self._started:
             return await self._in_this_process(records)
         worker = await self._idle.get()
-        if worker is None:  # one has died: its share of the work is done here
+        if worker is None:  # a worker has died: its share of the work is done here
             self._idle.put_nowait(None)
             return await self._in_this_process(records)
         try:
@@ -120,14 +120,14 @@ class Lexical:
         spec = ",".join(s.spec for s in self.scorers)
         pipe = asyncio.subprocess.PIPE
         command = (sys.executable, "-m", "veridical.engine.worker")
-        with contextlib.suppress(OSError):  # no process to be had: all is done here
+        with contextlib.suppress(OSError):  # if no process can be started, all work is done here
             for _ in range(self._processes):
                 worker = await asyncio.create_subprocess_exec(
                     *command,
                     stdin=pipe,
                     stdout=pipe,
                     limit=1 << 20,
-                    start_new_session=True,  # Ctrl-C is the parent's to handle
+                    start_new_session=True,  # the parent handles Ctrl-C
                 )
                 assert worker.stdin is not None
                 worker.stdin.write(frame(spec.encode()))

@@ -1,7 +1,7 @@
-"""The NLI model behind the coalescer: each distinct pair is judged once, and kept by premise.
+"""NLI request queue: each distinct pair is judged once and stored by premise.
 
-In the store a pair is an entry under 12 bytes of its premise and 8 of its hypothesis, written as
-soon as its batch is through. When a request is complete, the loose entries of a premise become
+In the store, a pair is an entry under 12 bytes of its premise and 8 of its hypothesis, written as
+soon as its batch is complete. When a request is complete, the single entries of a premise become
 one matrix, so that a warm run reads a text's verdicts in one piece.
 """
 
@@ -24,22 +24,22 @@ from veridical.files.store import Store, content_key
 from veridical.text.words import lettered_spans
 
 _PREMISE = 12  # bytes of a key
-_MATRIX = bytes(8)  # stands where a hypothesis would: the premise's matrix
+_MATRIX = bytes(8)  # instead of a hypothesis: key of the premise's matrix
 _ITSELF = np.array([1, 0, 0], np.float32)
-_ROUNDED = 6  # decimals, before anything is compared with a threshold
-_MOST = 1 + 1e-3  # of a probability
+_ROUNDED = 6  # decimals, before any comparison with a threshold
+_MOST = 1 + 1e-3  # maximum value accepted as a probability
 
 
 class _Pairs(Requests):
-    """Pairs to one :class:`NliModel`. Answers are (3,) probabilities and, where it tells words,
-    the risks of the hypothesis's words after them."""
+    """Pairs as requests to one :class:`NliModel`. Answers are (3,) probabilities, followed by the
+    risks of the hypothesis's words if the model reports them."""
 
     def __init__(self, model: NliModel) -> None:
         super().__init__(model)
         self.tells_words = getattr(model, "tells_words", False)
 
     def premise(self, text: str) -> bytes:
-        """What the keys of all pairs with this premise begin with."""
+        """Return the common prefix of the keys of all pairs with this premise."""
         return content_key("nli", self.model.revision, text)[:_PREMISE]
 
     def key(self, request: Pair) -> bytes:
@@ -58,7 +58,7 @@ class _Pairs(Requests):
             or value.max() > _MOST
             or abs(float(row.sum()) - 1) > 1e-3
         ):
-            raise ModelError(f"{self.model.name} gave {value!r} where probabilities were expected")
+            raise ModelError(f"{self.model.name} returned {value!r} instead of probabilities")
         return value
 
 
@@ -72,14 +72,14 @@ class NliService(Service):
 
     @property
     def tells_words(self) -> bool:
-        """Whether :meth:`words` can be asked."""
+        """True if :meth:`words` is available."""
         return self._pairs.tells_words
 
     async def judge(self, pairs: Sequence[tuple[str, str]], keep: list[Any]) -> Verdicts:
-        """Verdicts on ``pairs``. ``keep`` holds on to what others may ask for again.
+        """Return verdicts on ``pairs``. ``keep`` holds references to shared values.
 
         Raises:
-            ModelError: the model failed on one of them.
+            ModelError: the model failed on a pair.
         """
         rows = [row[: len(LABELS)] for row in await self._rows(pairs, keep)]
         table = np.array(rows, np.float64).reshape(len(pairs), len(LABELS))
@@ -88,8 +88,8 @@ class NliService(Service):
     async def words(
         self, pairs: Sequence[tuple[str, str]], keep: list[Any]
     ) -> list[NDArray[np.float64]]:
-        """For each of ``pairs`` the risks of the hypothesis's words, by the forward that judges
-        them; raises as :meth:`judge` does."""
+        """Return, for each pair, the risks of the hypothesis's words, from the forward that judges
+        it. Raises the errors of :meth:`judge`."""
         rows = await self._rows(pairs, keep)
         return [
             row[len(LABELS) :].astype(np.float64).round(_ROUNDED)
@@ -110,14 +110,17 @@ class NliService(Service):
         before = self.work.windows
         values = await self.ask([requests[k] for k in missing], keep)
         known.update(zip(missing, values, strict=True))
-        if self._store is not None and self.work.windows > before:  # there may be loose entries
+        if self._store is not None and self.work.windows > before:  # there may be single entries
             prefixes = dict.fromkeys(k[:_PREMISE] for k in missing)
             await asyncio.to_thread(self._join, self._store, prefixes)
         return [known[k] for k in keys]
 
     def _join(self, store: Store, prefixes: Iterable[bytes]) -> None:
-        """Turn the loose entries of each premise into rows of its matrix: (pairs, 5 or more)
-        float32, the 8 bytes of the hypothesis in the first two columns, NaN after the last word."""
+        """Convert the single entries of each premise to rows of its matrix.
+
+        It is (pairs, 5 or more) float32: the 8 bytes of the hypothesis in the first two columns,
+        and NaN after the last word.
+        """
         with self._joining:  # two requests may share a premise
             for prefix, entries in store.beginning_with(prefixes).items():
                 loose = [k for k in entries if not k.endswith(_MATRIX)]
@@ -134,7 +137,7 @@ class NliService(Service):
 
 
 def _stored(store: Store, keys: Sequence[bytes]) -> dict[bytes, NDArray[np.float32]]:
-    """The values of ``keys`` that the store holds, be it loosely or in a matrix."""
+    """Return the stored values of ``keys``, from single entries or a matrix."""
     distinct = set(keys)
     stored: dict[bytes, NDArray[np.float32]] = {}
     for entries in store.beginning_with(dict.fromkeys(k[:_PREMISE] for k in distinct)).values():
@@ -145,7 +148,7 @@ def _stored(store: Store, keys: Sequence[bytes]) -> dict[bytes, NDArray[np.float
 def _rows(
     entries: dict[bytes, NDArray[np.float32]],
 ) -> Iterable[tuple[bytes, NDArray[np.float32]]]:
-    """Key and answer of every pair in ``entries``, which share a premise."""
+    """Yield key and answer of every pair in ``entries``, which share a premise."""
     for key, value in entries.items():
         if not key.endswith(_MATRIX):
             yield key, value

@@ -1,4 +1,4 @@
-"""What an engine is made with."""
+"""Engine options."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ if TYPE_CHECKING:
     from veridical.llm.llms import Llm
 
 
-#: Of the run's NLI model.
+#: Precision of the run's NLI model.
 Precision = Literal["auto", "exact", "fast"]
-#: Where models' answers are kept unless said otherwise, under the current folder.
+#: Default folder of the store, under the current folder.
 DEFAULT_STORE = Path(".veridical") / "store"
 
 
 def default_store() -> Path | None:
-    """The folder that ``store="auto"`` stands for."""
+    """Return the folder of ``store="auto"``."""
     return DEFAULT_STORE
 
 
 @dataclass(frozen=True, kw_only=True)
 class EngineOptions(Options):
-    """The options of :class:`~veridical.engine.engine.Engine`, which says what they mean."""
+    """The options of :class:`~veridical.engine.engine.Engine`, described there."""
 
     embedder: str = option(
         "minilm",
@@ -49,7 +49,7 @@ class EngineOptions(Options):
     )
     precision: Precision = option(
         "auto",
-        "Arithmetic of the NLI model. auto: 8-bit where this processor sums it exactly (mini, "
+        "Arithmetic of the NLI model. auto: 8-bit if this processor sums it exactly (mini, "
         "base); exact: float32; fast: 8-bit or an error (mini, base, ONNX folders).",
         Group.MODELS,
         choices=("auto", "exact", "fast"),
@@ -73,12 +73,12 @@ class EngineOptions(Options):
         kind=str,
     )
     budget: float | None = option(
-        None, "Most that LLM calls may cost, in their currency.", Group.MODELS, least=0, kind=float
+        None, "Maximum LLM cost, in the currency of the prices.", Group.MODELS, least=0, kind=float
     )
     named_only: bool = option(False)
     store: Path | str | None = option(
         "auto",
-        "Folder that keeps model outputs; or none.",
+        "Folder that stores model outputs; none disables it.",
         Group.RUN,
         kind=Path,
         names=Names.OTHER,
@@ -93,26 +93,27 @@ class EngineOptions(Options):
 
     @property
     def store_path(self) -> Path | None:
-        """The folder of the store; None where there is to be none."""
+        """Folder of the store; None disables it."""
         if self.store is None or self.store == "none":
             return None
         return default_store() if self.store == "auto" else Path(self.store)
 
     def refuse_beside(self, engine: object | None) -> None:
-        """
+        """Refuse options beside a warm engine.
+
         Raises:
-            UsageError: some are set beside a warm ``engine``, which was made with its own.
+            UsageError: options are set and a warm ``engine`` is given, which has its own.
         """
         if engine is not None and (names := self.given()):
             raise UsageError(
-                f"{', '.join(names)}: not beside a warm engine, which has its own: "
-                "give it to Engine"
+                f"{', '.join(names)} cannot be combined with engine=; "
+                "pass it to Engine(...) instead"
             )
 
 
 class ModelKeywords(TypedDict, total=False):
     """:class:`EngineOptions` as keywords of functions that have ``nli``, ``llm`` and ``proxy`` as
-    parameters of their own."""
+    their own parameters."""
 
     embedder: str
     token_encoder: str | None

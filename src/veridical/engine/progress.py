@@ -1,4 +1,4 @@
-"""How far a run is, by the work of its models and the rows still to come."""
+"""Progress of a run, by model work and remaining rows."""
 
 from __future__ import annotations
 
@@ -9,29 +9,30 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from veridical.llm.ledger import Ledger
 
-_LEAST = 1e-3  # seconds that a record takes besides what its models do
-#: Work that an unfinished record may still ask for, as a share of what records asked so far: a
-#: model answers whole records in one round or two, an LLM is mostly asked on by what it said.
+_LEAST = 1e-3  # seconds per record besides model work
+#: Work that an unfinished record may still request, as a share of the work per record so far. A
+#: model answers a record in one or two rounds; an LLM is usually called again, depending on its
+#: replies.
 _MORE, _MORE_OF_LLM = 0.25, 1.0
 
-#: Seconds of model work: done, and asked for so far.
+#: Seconds of model work: completed, and requested so far.
 Meter = Callable[[], tuple[float, float]]
 
 
 @dataclass
 class Progress:
-    """How far a run is. Counts are of this run; all may be read at any time.
+    """Progress of a run. Counts are of this run; all may be read at any time.
 
     Attributes:
-        records: finished.
-        row_errors: bad rows.
+        records: finished records.
+        row_errors: invalid rows.
         resumed: records finished by an earlier run.
-        in_flight: records begun and not finished.
-        total: rows of the input; None where they were not counted.
+        in_flight: records started but not finished.
+        total: rows of the input; None if they were not counted.
         seen: rows read or skipped so far.
-        fraction: of the input read, 0 to 1; None where it cannot be known.
-        ledger: of LLM calls; None where none is called.
-        meter: tells the work of the models; None where there is nothing to tell.
+        fraction: share of the input read, 0 to 1; None if unknown.
+        ledger: ledger of LLM calls; None without calls.
+        meter: function that reports the work of the models; None without models.
     """
 
     records: int = 0
@@ -46,7 +47,7 @@ class Progress:
 
     @property
     def rows(self) -> int | None:
-        """Rows of the input, estimated by what was read where they were not counted."""
+        """Rows of the input; estimated from the share read if they were not counted."""
         least = max(self.seen, self.resumed + self.records + self.in_flight + self.row_errors)
         if self.total is not None:
             return max(self.total, least)
@@ -54,11 +55,11 @@ class Progress:
 
     @property
     def done(self) -> float | None:
-        """The share of the work that is done, 0 to 1; None where it cannot be known.
+        """Completed share of the work, 0 to 1; None if unknown.
 
-        Of records begun it is what their models have answered, of all they were asked. Rows to
-        come are taken to need as much each as those before them, and a record counts whole only
-        when it is finished: it may ask for more.
+        For started records it is the answered share of model requests. Remaining rows are assumed
+        to need as much as those before them. A record counts fully only when it is finished, as it
+        may request more.
         """
         rows = self.rows
         if rows is None:

@@ -1,4 +1,4 @@
-"""A language model behind the coalescer: each text is read once after each prompt, and kept."""
+"""Language model queue: each (prompt, text) pair is read once and stored."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ from veridical.errors import ModelError
 from veridical.files.store import Store, content_key
 
 _FIXED = 5  # columns before ``top``: start, end, log-probability, entropy, lowest
-_FORM = "read-2"  # changed with the form of what is stored
-_SLACK = 1e-4  # above 0 that rounding may lift a log-probability
+_FORM = "read-2"  # changed with the format of stored values
+_SLACK = 1e-4  # tolerance above 0 for rounding of a log-probability
 
 
 class _GivenTexts(Requests):
-    """Texts to one :class:`LanguageModel` that reads.
+    """Texts as requests to one :class:`LanguageModel`.
 
-    Of a :class:`~veridical.core.protocols.PrefixModel` those that begin alike are read one after
-    another.
+    For a :class:`~veridical.core.protocols.PrefixModel`, texts with a common prefix are read in
+    sequence.
     """
 
     def __init__(self, model: LanguageModel) -> None:
         super().__init__(model)
         self._shares = hasattr(model, "shared")
-        self._last: Window | None = None  # that the model has read
+        self._last: Window | None = None  # the last window that the model read
 
     def order(self, window: Window) -> Any:
         return self.model.order(window) if self._shares else super().order(window)
@@ -52,11 +52,11 @@ class _GivenTexts(Requests):
         problem = fault(value)
         if problem:
             raise ModelError(f"{self.model.name}: {problem}")
-        # what is stored is float32: use the same numbers whether the store is warm or cold
+        # stored values are float32: use the same numbers with a warm or cold store
         return self.load(self.dump(value))
 
     def dump(self, value: TokenProbabilities) -> NDArray[np.float32]:
-        """(n, 5 + 2k): a row a token; NaN columns for what the source does not know."""
+        """Return (n, 5 + 2k): one row per token; NaN columns for unknown values."""
         n = len(value)
         k = 0 if value.top is None else value.top.shape[1]
         table = np.full((n, _FIXED + 2 * k), np.nan)
@@ -93,8 +93,8 @@ def _spelled(spell: Callable[[int], str], ids: NDArray[np.int64], place: int) ->
 
 
 def tokens_read(model: Any, batch: Sequence[Window], before: Window | None = None) -> int:
-    """Tokens that a :class:`~veridical.core.protocols.PrefixModel` reads for ``batch``, after
-    ``before``."""
+    """Return the tokens that a :class:`~veridical.core.protocols.PrefixModel` reads for ``batch``,
+    after ``before``."""
     read = 0
     for window in batch:
         read += window.length - (0 if before is None else model.shared(before, window))
@@ -103,7 +103,7 @@ def tokens_read(model: Any, batch: Sequence[Window], before: Window | None = Non
 
 
 class LanguageService(Service):
-    """All requests to one language model that reads."""
+    """All requests to one language model that reads texts."""
 
     def __init__(self, model: LanguageModel, idle_signal: IdleSignal, store: Store | None) -> None:
         super().__init__(model, idle_signal, store, requests=_GivenTexts(model))
@@ -111,10 +111,10 @@ class LanguageService(Service):
         self._states: StateQueue | None = None
 
     async def chat_prompt(self, messages: Sequence[dict[str, Any]]) -> str:
-        """The literal text that precedes an answer to ``messages``.
+        """Return the literal text that precedes an answer to ``messages``.
 
         Raises:
-            ModelError: the model's template cannot make one.
+            ModelError: the model's template cannot render the messages.
         """
         prompt: str = await asyncio.to_thread(self.backend.chat_prompt, messages)
         return prompt
@@ -122,10 +122,10 @@ class LanguageService(Service):
     async def hidden(
         self, texts: Sequence[tuple[str, ...]], layers: Sequence[int] | None
     ) -> NDArray[np.float32]:
-        """Hidden states of the last token of each text (see :meth:`StateQueue.ask`).
+        """Return hidden states of the last token of each text (see :meth:`StateQueue.ask`).
 
         Raises:
-            ModelError: the model tells none, or failed on one of the texts.
+            ModelError: the model has no accessible hidden states, or failed on a text.
         """
         if self._states is None:
             self._states = StateQueue(self.backend, self._idle_signal, self._store, self.work)
@@ -138,22 +138,22 @@ class LanguageService(Service):
 
 
 def fault(value: TokenProbabilities) -> str | None:
-    """What is wrong with a model's answer, if anything is."""
+    """Return the error in a model's answer; None if it is valid."""
     n = len(value)
     columns = (value.starts, value.ends, value.entropy, value.lowest)
     if any(c is not None and c.shape != (n,) for c in columns):
-        return "its token probabilities are not one row a token"
+        return "its token probabilities do not have one row per token"
     if value.top is not None and (value.top.ndim != 2 or len(value.top) != n):
-        return "its alternatives are not one row a token"
+        return "its alternatives do not have one row per token"
     if value.top_ids is not None and (value.top is None or value.top_ids.shape != value.top.shape):
-        return "its alternatives are not named one by one"
+        return "its alternatives do not have one id each"
     if not np.isfinite(value.logprobs).all():
-        return "it gave a log-probability that is not finite"
+        return "it returned a log-probability that is not finite"
     known = [c for c in (value.entropy, value.lowest) if c is not None]
     if not all(np.isfinite(c).all() for c in known):
-        return "it gave an entropy or a least log-probability that is not finite"
+        return "it returned an entropy or a least log-probability that is not finite"
     if n and value.logprobs.max() > _SLACK:
-        return f"it gave {value.logprobs.max():.6g} where a log-probability was expected"
+        return f"it returned {value.logprobs.max():.6g} instead of a log-probability"
     if (np.diff(value.starts) < 0).any() or (np.diff(value.ends) < 0).any():
         return "its tokens are not in order"
     if (value.starts > value.ends).any() or (n and value.starts[0] < 0):

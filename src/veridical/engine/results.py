@@ -1,4 +1,4 @@
-"""The results of a run, read from its directory: they need not fit in memory."""
+"""Results of a run, read from its directory: they need not fit in memory."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ if TYPE_CHECKING:
     from veridical.io.source import InputSource
     from veridical.io.unused import UnusedColumn
 
-#: What a run's LLM calls came to, in its directory.
+#: File of the LLM ledger in a run directory.
 LEDGER = "ledger.json"
-#: A scorer that covers less of its applicable records than this is not to be trusted.
+#: Minimum coverage of applicable records for a scorer to be trusted.
 MIN_COVERAGE = 0.98
 _T = TypeVar("_T")
 
 
 class RunResults:
-    """Iterates over :class:`~veridical.core.scores.Result` in input order.
+    """Results of a run; iterating yields :class:`~veridical.core.scores.Result` in input order.
 
     Attributes:
         path: the run directory.
-        temporary: whether it goes when this object does.
+        temporary: True if the directory is deleted together with this object.
         waiting: records without a result at the latest pass of :meth:`records_with_summaries`.
     """
 
@@ -61,7 +61,7 @@ class RunResults:
         self._summary: Summary | None = None
         self._indexed: tuple[RowIndex, RowIndex] | None = None
         self.temporary = temporary is not None
-        self._folder = temporary  # which goes when nobody holds it any more
+        self._folder = temporary  # deleted when its last owner is
 
     def __iter__(self) -> Iterator[Result]:
         for _, line in self.numbered():
@@ -77,12 +77,12 @@ class RunResults:
     def __getitem__(self, which: slice) -> list[Result]: ...
 
     def __getitem__(self, which: SupportsIndex | str | slice) -> Result | list[Result]:
-        """The result at a place from 0 (negative: from the end), of an id that is a text, or those
-        of a slice, as a list. One is read without the others; an id is looked for in all.
+        """Return the result at an index (negative: from the end), with a text id, or those of a
+        slice, as a list. A single result is read without the others; an id is searched in all.
 
         Raises:
-            IndexError: there are not so many.
-            KeyError: no result has that id, or several have.
+            IndexError: the index is out of range.
+            KeyError: no result has the id, or several have it.
         """
         if isinstance(which, str):
             return self._with_id(which)
@@ -91,7 +91,7 @@ class RunResults:
             return [self._at(place) for place in range(*which.indices(count))]
         place = operator.index(which)
         if not -count <= place < count:
-            raise IndexError(f"there is no result {place}: there are {count}")
+            raise IndexError(f"there is no result {place}; there are {count}")
         return self._at(place % count)
 
     def _with_id(self, wanted: str) -> Result:
@@ -104,7 +104,7 @@ class RunResults:
         return self._at(places[0])
 
     def _index(self) -> tuple[RowIndex, RowIndex]:
-        """Where the results and the decisions are. Of a run that nothing vouches for, too."""
+        """Return the row indices of results and decisions, also for an unsealed run."""
         if self._indexed is None or not all(index.current for index in self._indexed):
             decisions = decisions_log(self.path, self.key)
             keep = None
@@ -126,15 +126,14 @@ class RunResults:
         return Result.model_validate_json(stored.line)
 
     def worst(self, n: int = 10) -> list[Result]:
-        """The ``n`` riskiest results, the riskiest first; those without a risk are not among
-        them."""
+        """Return the ``n`` riskiest results, riskiest first; results without a risk are
+        excluded."""
         summaries = enumerate(result_summary for _, result_summary in self.summaries())
         risks = ((-h.risk, place) for place, h in summaries if h.risk is not None)
         return [self._at(place) for _, place in heapq.nsmallest(n, risks)]
 
     def failures(self) -> list[Failure]:
-        """What went wrong, by cause, the most frequent first: rows that were no valid records,
-        and scores that failed."""
+        """Return failures by cause, most frequent first: invalid rows, and failed scores."""
         causes = Failures()
         for error in self.errors():
             causes.add("row", error.field or "", error.error, error.row, str(error))
@@ -149,16 +148,17 @@ class RunResults:
         return causes.ranked()
 
     def lines(self) -> Iterator[bytes]:
-        """The results as JSON lines (contract section 2), in input order, without newlines."""
+        """Yield the results as JSON lines (contract section 2), in input order, without
+        newlines."""
         for _, line in self.numbered():
             yield line
 
     def numbered(self) -> Iterator[tuple[int, bytes]]:
-        """:meth:`lines` with their rows."""
+        """Return the :meth:`lines` with their rows."""
         return ((stored.row, stored.line) for stored in self._stored())
 
     def _stored(self) -> Iterator[Stored]:
-        """Result lines with what was decided on them."""
+        """Return result lines with their decisions."""
         stored = self._directory.stored()
         if not self._directory.unsealed:
             return decided(stored, decisions_log(self.path, self.key))
@@ -175,56 +175,55 @@ class RunResults:
 
     @property
     def key(self) -> str:
-        """What the lines of the run directory are bound to."""
+        """Key that seals the lines of the run directory."""
         return self._directory.key
 
     @property
     def identity(self) -> dict[str, Any]:
-        """What makes two runs the same: inputs, scorers, models, parameters."""
+        """Identity of the run: inputs, scorers, models, parameters."""
         return dict(self._directory.manifest()["identity"])
 
     def fraction(self) -> float | None:
-        """How much of the input its latest reading has passed."""
+        """Return the share of the input read in its latest pass."""
         return self._source.fraction()
 
     def unused_columns(self) -> list[UnusedColumn]:
-        """The columns of the input that feed no field, with the likeliest meaning of each; see
-        :meth:`veridical.io.Source.unused_columns`.
+        """Return the columns of the input that feed no field, with the likeliest meaning of each;
+        see :meth:`veridical.io.source.InputSource.unused_columns`.
 
         Raises:
-            UsageError: a file of the input has changed since, or is not there any more.
+            UsageError: a file of the input has changed or is missing.
         """
         return self._source.unused_columns()
 
     def errors(self) -> Iterator[RowError]:
-        """Rows of the input that were no valid records; of very many the first (see
+        """Yield invalid rows of the input; of very many, only the first (see
         :meth:`error_causes`)."""
         return self._directory.errors()
 
     def error_causes(self) -> Iterator[tuple[str, int]]:
-        """Why rows of the input were no valid records, and how many of them; a cause may come
-        several times."""
+        """Yield causes of invalid rows and their counts; a cause may occur several times."""
         yield from ((error.error, 1) for error in self.errors())
         yield from self._directory.more_errors().items()
 
     def row_error_causes(self) -> list[Cause]:
-        """Rows without a valid record or an answer by their cause, the commonest first, each with
+        """Return rows without a valid record or an answer by cause, most common first, each with
         one example."""
         return of_rows(self.errors(), self._directory.more_errors())
 
     @property
     def counted_errors(self) -> int:
-        """Rows that were no valid records and are only counted, not among :meth:`errors`."""
+        """Number of invalid rows that are only counted, and not among :meth:`errors`."""
         return self._directory.more_errors().total()
 
     def filter(self, keep: Callable[[Result], bool]) -> Iterator[Result]:
-        """The results for which ``keep`` holds, in input order."""
+        """Yield the results for which ``keep`` returns True, in input order."""
         return (r for r in self if keep(r))
 
     @property
     def ledger(self) -> dict[str, Any] | None:
-        """What the run's LLM calls came to, over all its lives (see
-        :class:`veridical.llm.ledger.Ledger`); None where it made none or has not ended."""
+        """Ledger of the run's LLM calls, over all its sessions (see
+        :class:`veridical.llm.ledger.Ledger`); None without calls, or before the run has ended."""
         try:
             ledger = json.loads((self.path / LEDGER).read_text("utf-8"))
         except (OSError, ValueError):
@@ -235,16 +234,16 @@ class RunResults:
         return ledger if _is_ledger(ledger) else None
 
     def summaries(self) -> Iterator[tuple[bytes, ResultSummary]]:
-        """Each result line with what it says, units aside. A full pass leaves the summary known."""
+        """Yield each result line with its summary. A full pass caches :meth:`summary`."""
         lines = ((None, line) for line in self.lines())
         return ((line, result_summary) for _, line, result_summary in self._summed(lines))
 
     def records_with_summaries(self) -> Iterator[tuple[Record, bytes, ResultSummary]]:
-        """Every record that has a result, with its line and what that says, in input order. A full
-        pass leaves the summary known.
+        """Yield every record that has a result, with its line and summary, in input order. A full
+        pass caches :meth:`summary`.
 
         Raises:
-            UsageError: a record is not what was scored.
+            UsageError: a record differs from the one that was scored.
         """
         return self._summed(self._scored())
 
@@ -275,7 +274,7 @@ class RunResults:
         self._summary = summary
 
     def summary(self) -> Summary:
-        """Counts, coverage and mean risk of each scorer; computed once, in one pass."""
+        """Return counts, coverage and mean risk of each scorer; computed once, in one pass."""
         if self._summary is None:
             for _ in self.summaries():
                 pass
@@ -284,27 +283,27 @@ class RunResults:
 
     @property
     def given(self) -> InputSource:
-        """The input of the run, before anything was sampled or retrieved for it."""
+        """Input of the run, before sampling and retrieval."""
         return self._source.given
 
     @property
     def sampled(self) -> bool:
-        """Whether prompts of the input were answered in the run."""
+        """True if prompts of the input were answered in the run."""
         return bool(self._directory.manifest()["request"].get("prompts"))
 
     @property
     def limit(self) -> int | None:
-        """The row before which the run has stopped."""
+        """Row before which the run stopped; None without a limit."""
         limit: int | None = self.identity.get("parameters", {}).get("limit")
         return limit
 
     def rows(self) -> Iterator[Record | RowError]:
-        """The records of the run, with what was sampled and retrieved, and its row errors."""
+        """Yield the records of the run, with sampled and retrieved texts, and its row errors."""
         return self._source.rows()
 
     def records(self) -> Iterator[tuple[Record, bytes | None]]:
-        """Every record of the run, with the samples that were used, and its result line, in input
-        order; None where it has none yet."""
+        """Yield every record of the run, with the samples that were used, and its result line (None
+        if there is none yet), in input order."""
         limit = self.limit
         stored = self._stored()
         line = next(stored, None)
@@ -325,17 +324,18 @@ class RunResults:
             self._missing(orphan.row)
 
     def _used(self, record: Record) -> Record:
-        """The record as scorers saw it."""
+        """Return the record as scorers saw it."""
         if self._samples is None or len(record.samples) <= self._samples:
             return record
         return record.model_copy(update={"samples": record.samples[: self._samples]})
 
     def pairs(self, rows: set[int] | None = None) -> Iterator[tuple[Record, Result]]:
-        """Every record that has a result, with it, in input order; with ``rows`` those alone."""
+        """Yield every record that has a result, with it, in input order; with ``rows``, only
+        those."""
         if rows is not None and not rows:
             return
         first, last = (0, None) if rows is None else (min(rows), max(rows))
-        # both are in row order, so one walk joins them
+        # both are in row order, so one pass joins them
         records = (r for r in self._source.rows(first) if isinstance(r, Record))
         record = next(records, None)
         for line in self._stored():
@@ -351,35 +351,34 @@ class RunResults:
             yield self._verified(record, line), Result.model_validate_json(line.line)
 
     def _verified(self, record: Record, line: Stored) -> Record:
-        """The record as scorers saw it.
+        """Return the record as scorers saw it.
 
         Raises:
-            UsageError: it is another one by now.
+            UsageError: the record has changed.
         """
         used = self._used(record)
         if line.record is not None and used.digest() != line.record:
             raise UsageError(
-                f"row {line.row} is not what was scored: the input has changed since "
+                f"row {line.row} differs from the record that was scored: the input has changed "
                 f"({', '.join(str(source['path']) for source in self._source.describe())})"
             )
         return used
 
     def _missing(self, row: int) -> None:
-        """A result has no record.
+        """Handle a result without a record.
 
         Raises:
-            UsageError: the run is one that this computer vouches for.
+            UsageError: the run was sealed by this computer.
         """
         if not self._directory.unsealed:
             raise UsageError(
-                f"row {row} has a result, and its record is not there any more: the input, or what "
-                f"{self.path} kept of its answers or contexts, has changed; run the same check "
-                "again"
+                f"row {row} has a result, but its record is missing: the input, or the answers or "
+                f"contexts stored in {self.path}, have changed; run the same check again"
             )
 
 
 def _readable(stored: Stored, scorers: set[str]) -> bool:
-    """Whether a line that nothing vouches for is a result of the run."""
+    """Return True if an unsealed line is a result of the run."""
     try:
         result = Result.model_validate_json(stored.line)
     except ValueError:
@@ -387,9 +386,9 @@ def _readable(stored: Stored, scorers: set[str]) -> bool:
     return result.row == stored.row and result.scores.keys() >= scorers
 
 
-#: Of a ledger, what may be null.
+#: Fields of a ledger that may be null.
 _UNKNOWN = ("tokens", "tokens_in", "tokens_out", "cost", "charged")
-_NEWER = ("tokens_cached", "again")  # of a ledger, what version 0.1 did not count
+_NEWER = ("tokens_cached", "again")  # fields of a ledger that version 0.1 did not have
 
 
 def _is_ledger(entries: dict[str, Any]) -> bool:

@@ -1,9 +1,8 @@
-"""The record's one risk: a frozen, label-free combination of whatever scorers applied.
+"""The combined risk of a record: frozen and label-free.
 
-Each scorer's risk becomes its quantile in a shipped table, so that scorers with different
-scales can be averaged; scorers are averaged within their family first, then families, so that
-five variants of one idea do not outvote another. No labels are used, and nothing depends on the
-other records of a run.
+Each scorer's risk is converted to its quantile in a shipped table, so that different scales can be
+averaged. Scorers are averaged within their family first, then families, so that five variants of
+one idea do not outweigh another. No labels are used, and no other records of the run.
 """
 
 from __future__ import annotations
@@ -18,23 +17,23 @@ from typing import Any, NamedTuple
 from veridical.core.identity import Identity
 
 NAME = "quantile_mean"
-#: Raised with every change to the tables.
+#: Raised with every change of the tables.
 VERSION = 2
-#: The scorer whose risk is the record's where a run has it.
+#: Scorer whose risk is the record's risk if a run has it.
 ENSEMBLE = "ensemble"
-#: The scorer that asks others tier by tier; the same holds for it.
+#: Scorer that runs others tier by tier; its risk has the same role.
 CASCADE = "cascade"
 
 
 class QuantileTable(NamedTuple):
-    """Strictly increasing ``risks`` in [0, 1] and the ``quantiles`` they stand at."""
+    """Strictly increasing ``risks`` in [0, 1] and their ``quantiles``."""
 
     family: str
     risks: list[float]
     quantiles: list[float]
 
     def __call__(self, risk: float) -> float:
-        """The quantile of ``risk``, linear between the table's points."""
+        """Return the quantile of ``risk``, linearly interpolated."""
         i = bisect.bisect_right(self.risks, risk)
         if i == 0:
             return self.quantiles[0]
@@ -46,14 +45,14 @@ class QuantileTable(NamedTuple):
 
 
 class Tables(NamedTuple):
-    """One scorer's tables, each for a number of samples: with more samples, risks spread
-    otherwise. Scorers that use none have a single one."""
+    """One scorer's tables, each for a number of samples, as the distribution of risks depends on
+    it. Scorers that use no samples have a single table."""
 
     samples: list[int]
     tables: list[QuantileTable]
 
     def at(self, samples: int) -> QuantileTable:
-        """The table fitted at the nearest number of samples, by ratio."""
+        """Return the table fitted at the nearest number of samples, by ratio."""
         i = bisect.bisect_left(self.samples, samples)
         if i == len(self.samples):
             return self.tables[-1]
@@ -69,13 +68,13 @@ def _shipped() -> dict[str, Any]:
 
 
 def fitted_on() -> list[str]:
-    """Names of the data whose texts, without labels, the tables were fitted on."""
+    """Return the names of the data sets whose texts, without labels, the tables were fitted on."""
     return list(_shipped()["fitted_on"])
 
 
 @cache
 def tables() -> dict[str, Tables]:
-    """Shipped tables by scorer key."""
+    """Return the shipped tables by scorer key."""
     return {
         name: Tables(
             [int(n) for n in entry["by_samples"]],
@@ -86,8 +85,8 @@ def tables() -> dict[str, Tables]:
 
 
 def table_of(scorer: Identity, samples: int) -> QuantileTable | None:
-    """The table for a scorer's risks of a record with that many samples: that of its key, else of
-    its name; None where it has none."""
+    """Return the table of a scorer for a record with this number of samples, by its key or else its
+    name; None if there is none."""
     known = tables()
     entry = known.get(str(scorer)) or known.get(scorer.name)
     return None if entry is None else entry.at(samples)
@@ -96,19 +95,19 @@ def table_of(scorer: Identity, samples: int) -> QuantileTable | None:
 def combine(
     risks: Mapping[Identity, float | None], samples: int
 ) -> tuple[float | None, str | None]:
-    """The record's risk and the name of what made it, from each scorer's risk (None: not scored)
-    and the number of samples the record has.
+    """Return the record's risk and the name of its source, from each scorer's risk (None: not
+    scored) and the number of samples of the record.
 
-    Where ``ensemble`` or ``cascade`` is among them, the risk is its own: that of a tuned one,
-    whatever the others say; that of the shipped one, where it has any. Else a run with one scorer
-    has that scorer's own risk. Of several, those with a table count; if none of the scored ones
-    has a table, the plain mean of their risks does.
+    If ``ensemble`` or ``cascade`` is among the scorers, its risk is used: that of a tuned one
+    always, that of the shipped one if it has a risk. Otherwise a run with one scorer has that
+    scorer's risk. Of several scorers, those with a table count; if no scored one has a table, the
+    risk is the plain mean.
     """
     return _combiner(tuple(risks), samples)(tuple(risks.values()))
 
 
 class _Combiner:
-    """:func:`combine` of the same scorers, time and again: for each sentence of each record."""
+    """:func:`combine` for fixed scorers, applied to each sentence of each record."""
 
     def __init__(self, scorers: tuple[Identity, ...], samples: int) -> None:
         ensembles = [s for s in scorers if s.name in (ENSEMBLE, CASCADE)]
@@ -116,7 +115,7 @@ class _Combiner:
         self._scorers = scorers
         self._first = scorers.index((tuned or ensembles)[0]) if ensembles else None
         self._tuned = bool(tuned)
-        #: Places of the scorers whose risks are averaged, with their tables.
+        #: Indices of the scorers whose risks are averaged, with their tables.
         self._tables = [
             (i, table_of(s, samples)) for i, s in enumerate(scorers) if s not in ensembles
         ]

@@ -1,6 +1,6 @@
 """A run: records streamed through their scorers, with a bounded number in flight.
 
-Each result goes to the run's sink as soon as it is complete.
+Each result is passed to the run's sink as soon as it is complete.
 """
 
 from __future__ import annotations
@@ -31,16 +31,17 @@ if TYPE_CHECKING:
     from veridical.llm.llms import Llms
     from veridical.llm.payments import Account
 
-#: Why a score has failed that was not done in time.
+#: Reason of a score that missed the deadline.
 DEADLINE = "deadline"
 _IN_FLIGHT = 1024  # records
 _IN_FLIGHT_BYTES = 256 << 20
-_TAKEN_IMAGES = 32 << 20  # characters of images that are read at once, but for those of one row
-_BYTES_A_CHAR = 16  # of a record in flight whose scorers ask no model
+_TAKEN_IMAGES = 32 << 20  # maximum image characters read at once, except those of a single row
+_BYTES_A_CHAR = 16  # per record in flight whose scorers use no model
 
 
 class Input(Protocol):
-    """Where records come from: a :class:`~veridical.io.Source`, or one that is being sampled."""
+    """A source of records: a :class:`~veridical.io.source.InputSource`, or one that is being
+    sampled."""
 
     read: int  # rows to take at once
 
@@ -49,7 +50,7 @@ class Input(Protocol):
 
 
 class Sink(Protocol):
-    """Where results go."""
+    """A destination of results."""
 
     done: Rows
 
@@ -66,16 +67,16 @@ class RecordList:
         self._records = records
 
     def rows(self, start: int = 0) -> Iterator[Record | RowError]:
-        """The records from the place ``start`` on."""
+        """Return the records from index ``start``."""
         return iter(self._records[start:])
 
     def fraction(self) -> float | None:
-        """None: it is not known how far the reading is."""
+        """Return None: the progress of reading is unknown."""
         return None
 
 
 class Lines:
-    """A sink that hands each record and its result line to ``take`` and keeps nothing."""
+    """A sink that passes each record and its result line to ``take`` and keeps nothing."""
 
     def __init__(self, take: Callable[[Record, bytes], object]) -> None:
         self.done = Rows()
@@ -85,9 +86,10 @@ class Lines:
         self._take(record, line)
 
     def write_error(self, error: RowError) -> None:
-        """
+        """Raise the error.
+
         Raises:
-            UsageError: always; its text is the row's error.
+            UsageError: always, with the row's error.
         """
         raise UsageError(str(error))
 
@@ -97,8 +99,8 @@ class ModelNeed(NamedTuple):
 
     Attributes:
         kind: a name in :data:`veridical.core.kinds.KINDS`.
-        spec: what it is called; None: the run's own.
-        given: whether the arguments of a scorer name it, rather than its defaults.
+        spec: name of the model; None is the run's own.
+        given: True if arguments of a scorer name it, False if defaults do.
     """
 
     kind: str
@@ -108,10 +110,10 @@ class ModelNeed(NamedTuple):
 
 @dataclass(frozen=True)
 class Task:
-    """What to do with every record.
+    """The scorers of a run, and its limits on records and samples.
 
     Attributes:
-        strictness: which of the fitted thresholds make the verdicts.
+        strictness: selects the fitted thresholds of the verdicts.
     """
 
     scorers: Sequence[BoundScorer]
@@ -130,7 +132,7 @@ class Task:
         return {cost for s in self.scorers for cost in s.costs}
 
     def asked(self) -> list[BoundScorer]:
-        """The scorers, and those that they ask, each once."""
+        """Return the scorers, and those that they use, each once."""
         scorers: dict[str, BoundScorer] = {}
         waiting = list(self.scorers)
         while waiting:
@@ -140,14 +142,13 @@ class Task:
         return list(scorers.values())
 
     def named(self, kind: str) -> list[str | None]:
-        """The models of a ``kind`` of which a run has its own (``llm``, ``proxy``, ``nli`` ...)
-        that scorers are known to ask for, by their parameter of that name; None stands for the
-        run's own."""
+        """Return the models of a ``kind`` that scorers are known to request through their parameter
+        of that name (``llm``, ``proxy``, ``nli`` ...); None is the run's own."""
         askers = [s for s in self.scorers if KINDS[kind].cost in s.costs]
         return list(dict.fromkeys(name for s in askers for name in s.models(kind)))
 
     def needs(self) -> list[ModelNeed]:
-        """The models that scorers are known to ask in batches."""
+        """Return the models that scorers are known to use in batches."""
         kinds = [kind.name for kind in KINDS.values() if kind.of_run and kind.batched]
         models = [
             ModelNeed(kind, name, name is not None) for kind in kinds for name in self.named(kind)
@@ -193,7 +194,7 @@ class Run:
 
     @property
     def llms(self) -> Llms:
-        """The LLMs that it asks: the engine's own, unless it was given others."""
+        """LLMs in use: the engine's own, unless others were given."""
         return self._llms or self.engine.llms
 
     async def all(self, source: Input) -> None:
@@ -240,7 +241,7 @@ class Run:
             or self._bytes + size > _IN_FLIGHT_BYTES
             or row.row - next(iter(self._flying)) >= DISORDER
         ):
-            self.filling = False  # full: what waits may leave
+            self.filling = False  # full: waiting requests may leave
             self.idle_signal.touch()
             await self._landing()
         if self._error is not None:
@@ -299,7 +300,7 @@ class Run:
 
 
 def _take(rows: Iterator[Record | RowError], most: int) -> list[Record | RowError]:
-    """The next rows: ``most``, or fewer where their images are large."""
+    """Take the next rows: ``most``, or fewer if their images are large."""
     taken: list[Record | RowError] = []
     images = 0
     for row in itertools.islice(rows, most):
@@ -316,6 +317,6 @@ def _chars(record: Record) -> int:
 
 
 def _image_chars(record: Record) -> int:
-    """Characters of the images' URLs, which no model's states grow with."""
+    """Count the characters of the images' URLs, which do not affect the memory of models."""
     images = (record.response_image, *(s.image for s in record.samples))
     return sum(len(image) for image in images if image is not None)

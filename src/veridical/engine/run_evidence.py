@@ -1,4 +1,4 @@
-"""What a scorer asks for within a run, and from which of the run's services it comes."""
+"""Evidence of a record within a run, answered by the run's services."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _ASKER: ContextVar[str | None] = ContextVar("asker", default=None)
 
 
 class Models(Protocol):
-    """The models of an engine, as its runs ask for them."""
+    """Models of an engine, as seen by its runs."""
 
     processes: int
     idle_signal: IdleSignal
@@ -55,7 +55,7 @@ class Models(Protocol):
 
 
 class RunView(Protocol):
-    """A run, as the evidence of its records uses it."""
+    """A run, as seen by the evidence of its records."""
 
     engine: Models
     services: Mapping[str, Service]
@@ -77,17 +77,17 @@ class RunEvidence(Evidence):
         self._waits: dict[str, set[str]] = {}
         self._keep: list[Any] = []
         self._bundle: asyncio.Future[list[ScoreJson]] | None = None
-        self._asked: dict[str | None, list[str]] = {}  # models by the scorer that asked for them
+        self._asked: dict[str | None, list[str]] = {}  # models by the scorer that requested them
         self._heard: list[tuple[str | None, str | None, ChatRequest, Reply]] = []
 
     def bundle(self) -> asyncio.Future[list[ScoreJson]]:
-        """Scores by the run's bundled free scorers, in their order."""
+        """Return the scores of the run's bundled free scorers, in their order."""
         if self._bundle is None:
             self._bundle = self._run.lexical.ask(self.record)
         return self._bundle
 
     def start(self, bound: BoundScorer) -> asyncio.Task[ScoreJson]:
-        """The one task that computes ``bound`` for this record."""
+        """Return the single task that computes ``bound`` for this record."""
         task = self._tasks.get(bound.key)
         if task is None:
             task = asyncio.get_running_loop().create_task(self._compute(bound))
@@ -99,7 +99,7 @@ class RunEvidence(Evidence):
             task.cancel()
 
     def failed(self, bound: BoundScorer, reason: str) -> ScoreJson:
-        """The score of ``bound`` that is not waited for."""
+        """Return the failed score of ``bound``, which is no longer awaited."""
         score = Score.failed(reason)
         signature = bound.signature(self._models(bound))
         return ScoreJson.of(score.model_copy(update={"signature": signature}))
@@ -111,7 +111,8 @@ class RunEvidence(Evidence):
         )
 
     def _models(self, bound: BoundScorer) -> str:
-        """The models in the signature of ``bound``: of its declared roles, then those it named."""
+        """Return the models in the signature of ``bound``: of its declared roles, then those it
+        named."""
         models = []
         for kind in KINDS.values():
             if not kind.signed or kind.cost not in bound.costs:
@@ -131,8 +132,7 @@ class RunEvidence(Evidence):
             labels.append(model)
 
     async def note_failure(self, error: Exception) -> None:
-        """Mark a reply that could not be used in the journal: ``--retry-failed`` then asks for
-        another."""
+        """Mark an unusable reply in the journal, so that ``--retry-failed`` requests another."""
         text = getattr(error, "text", None)
         account = self._run.account
         if text is None or account is None:
@@ -162,7 +162,8 @@ class RunEvidence(Evidence):
         return task.result().score
 
     def _path(self, start: str, goal: str) -> list[str]:
-        """Who waits for whom from ``start`` to ``goal``; empty when nobody does."""
+        """Return the chain of waiting scorers from ``start`` to ``goal``; empty if there is
+        none."""
         if start == goal:
             return [goal]
         for following in self._waits.get(start, ()):
@@ -174,7 +175,7 @@ class RunEvidence(Evidence):
     async def _service(
         self, name: str, model: str | None = None, texts: Iterable[str] | None = None
     ) -> Any:
-        """The queue of the run's own model of a kind, or of the one called ``model``.
+        """Return the queue of the run's own model of a kind, or of the one called ``model``.
 
         Raises:
             UsageError: the cost was not declared.
@@ -185,10 +186,10 @@ class RunEvidence(Evidence):
         opened = service is None
         if opened:
             if model is None and (kind.signed or not kind.of_run):
-                raise UsageError(f"a scorer asked for the {name} without declaring its cost")
+                raise UsageError(f"a scorer requested the {name} without declaring its cost")
             spec = model or self._run.engine.own(name)
             if spec is None:
-                raise NotApplicable(f"no {name} was named (--{name} MODEL)")
+                raise NotApplicable(f"no {name} was named; name one by --{name} MODEL")
             service = await self._run.engine.service(name, spec)
         if opened or not kind.signed:
             self._note(_signature(name, service.backend))
@@ -241,10 +242,11 @@ class RunEvidence(Evidence):
         return await service.judge(pairs, self._keep)
 
     async def _nli_service(self, pairs: Sequence[tuple[str, str]], model: str | None) -> NliService:
-        """The queue of an NLI model.
+        """Return the queue of an NLI model.
 
         Raises:
-            NotApplicable: it does not read the language of the premises or of the hypotheses.
+            NotApplicable: the model does not read the language of the premises or of the
+                hypotheses.
         """
         service: NliService = await self._service("nli", model)
         if service.backend.languages is not None:
@@ -276,12 +278,14 @@ class RunEvidence(Evidence):
             if service.tells_words:
                 return await service.words(pairs, self._keep)
         name = judge.name if judge is not None else service.backend.name
-        raise NotApplicable(f"{name} does not tell wrong words (--spans MODEL names one that does)")
+        raise NotApplicable(
+            f"{name} does not report wrong words; --spans MODEL names a model that does"
+        )
 
     async def chat(self, requests: Sequence[ChatRequest], llm: str | None = None) -> list[Reply]:
         run = self._run
         if run.account is None:
-            raise UsageError("a scorer asked for an LLM without declaring its cost")
+            raise UsageError("a scorer requested an LLM without declaring its cost")
         self._note(run.llms.label(llm))
         replies = await run.llms.service(llm).chat(requests, run.account)
         asker = _ASKER.get()
@@ -327,14 +331,13 @@ class RunEvidence(Evidence):
 
 
 def role_of(role: str, spec: str | None) -> str:
-    """The place among a run's services of the model that a scorer names, or of the run's own."""
+    """Return the role, in a run's services, of the model that a scorer names, or of the run's
+    own."""
     return role if spec is None else f"{role} {spec}"
 
 
 def _need_read(backend: Any, text: str) -> None:
-    """Raises:
-    NotApplicable: a model does not read the script or the language of ``text``.
-    """
+    """Check that a model reads the script and language of ``text``."""
     languages = getattr(backend, "languages", None)
     scripts = getattr(backend, "scripts", None)
     if languages is not None and language_of(text) not in (None, *languages):
@@ -344,12 +347,12 @@ def _need_read(backend: Any, text: str) -> None:
     else:
         return
     warn_once(
-        f"{backend.name} reads {read} only: texts in another language are not judged by it "
-        "(--llm NAME or --nli ID names a model that reads them)"
+        f"{backend.name} reads {read} only and does not judge texts in another language; "
+        "name a model that reads them by --llm NAME or --nli ID"
     )
     raise NotApplicable(f"{backend.name} reads {read}; {UNREAD}")
 
 
 def _signature(kind: str, model: Any) -> str:
-    """What signatures call a model that was asked."""
+    """Return the name of a model in signatures."""
     return f"{kind}:{model.name}@{model.revision}"

@@ -1,4 +1,4 @@
-"""The queue of one model: what any kind needs, and all that most need."""
+"""Request queue of one model."""
 
 from __future__ import annotations
 
@@ -15,13 +15,14 @@ from veridical.files.store import Store, content_key
 
 
 class Requests:
-    """A back end as the coalescer wants it: here one whose answers are finite arrays."""
+    """A back end in the form that the coalescer requires; answers are finite arrays."""
 
     def __init__(self, model: Any) -> None:
         self.model = model
         self.budget: int = model.batch_tokens
         self.workers: int = model.workers
-        self.shares: bool = getattr(model, "local", True)  # of a server's, as few as can be
+        # a server gets as few batches as possible
+        self.shares: bool = getattr(model, "local", True)
 
     def key(self, request: Any) -> bytes:
         return content_key("checkpoint", self.model.revision, repr(request))
@@ -31,11 +32,11 @@ class Requests:
         return windows
 
     def order(self, window: Window) -> Any:
-        """What windows are sorted by before they are cut into batches."""
+        """Return the sort key of a window before batches are formed."""
         return -window.length
 
     def size(self, batch: Sequence[Window]) -> int:
-        """Tokens that a forward over ``batch`` works on."""
+        """Count the tokens that a forward over ``batch`` processes."""
         return len(batch) * max(w.length for w in batch)
 
     def run(self, batch: Sequence[Window]) -> list[Any]:
@@ -45,7 +46,7 @@ class Requests:
     def assemble(self, windows: Sequence[Window], outputs: Sequence[Any]) -> Any:
         value = self.model.assemble(windows, outputs)
         if not np.isfinite(value).all():
-            raise ModelError(f"{self.model.name} gave a number that is not finite")
+            raise ModelError(f"{self.model.name} returned a number that is not finite")
         return value
 
     def load(self, stored: Any) -> Any:
@@ -59,8 +60,8 @@ class Service:
     """All requests to one model.
 
     Args:
-        requests: the model as the coalescer wants it; default: :class:`Requests`.
-        lookup: how requests are found in the store (see :class:`Coalescer`).
+        requests: adapter of the model for the coalescer; default: :class:`Requests`.
+        lookup: function that finds requests in the store (see :class:`Coalescer`).
     """
 
     def __init__(
@@ -83,10 +84,10 @@ class Service:
         return self._queue.work
 
     async def ask(self, requests: Sequence[Any], keep: list[Any]) -> list[Any]:
-        """Answers, in order. ``keep`` holds on to what others may ask for again.
+        """Return the answers to ``requests``, in order. ``keep`` holds references to shared values.
 
         Raises:
-            ModelError: the model failed on one of them.
+            ModelError: the model failed on a request.
         """
         values = await self._queue.ask(requests)
         keep.extend(values)

@@ -1,4 +1,4 @@
-"""Hidden states behind the coalescer: each text goes through the model once, and is kept."""
+"""Hidden state queue: each text passes through the model once and is stored."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from veridical.engine.service import Requests
 from veridical.errors import ModelError
 from veridical.files.store import Store, content_key
 
-_HELD = 256 << 20  # bytes of states that askers may wait for at once
+_HELD = 256 << 20  # bytes of states that callers may await at once
 
 
 class _StateRequest(NamedTuple):
-    """The states after ``layers`` of the last token of a text in pieces."""
+    """Request for the states after ``layers`` of the last token of a text in pieces."""
 
     pieces: tuple[str, ...]
     layers: tuple[int, ...]
 
 
 class _Texts(Requests):
-    """Texts in pieces to one :class:`StateModel`."""
+    """Texts in pieces as requests to one :class:`StateModel`."""
 
     def key(self, request: _StateRequest) -> bytes:
         return content_key("states", self.model.revision, repr(request.layers), *request.pieces)
@@ -44,23 +44,23 @@ class _Texts(Requests):
 
     def run(self, batch: Sequence[Window]) -> list[Any]:
         outputs = self.model.states([w.content[0] for w in batch])
-        # copies, so that what is left of a batch is what was asked for
+        # copies, so that only the requested part of a batch stays in memory
         return [o[list(w.content[1])] for o, w in zip(outputs, batch, strict=True)]
 
     def assemble(self, windows: Sequence[Window], outputs: Sequence[Any]) -> NDArray[np.float32]:
         value = np.asarray(outputs[0], np.float32)
         if not np.isfinite(value).all():
-            raise ModelError(f"{self.model.name} gave a hidden state that is not finite")
+            raise ModelError(f"{self.model.name} returned a hidden state that is not finite")
         return value
 
 
 class StateQueue:
     """All requests for hidden states to one language model.
 
-    Askers wait for each other before their states together would fill the memory.
+    Callers wait for each other before their states together would fill the memory.
 
     Raises:
-        ModelError: the model tells none.
+        ModelError: the model has no accessible hidden states.
     """
 
     def __init__(
@@ -69,12 +69,12 @@ class StateQueue:
         shape: tuple[int, int] = getattr(model, "state_shape", None) or (0, 0)
         if not shape[0]:
             raise ModelError(
-                f"{model.name} tells no hidden states: name a model folder, a hub id or a "
-                ".gguf file"
+                f"{model.name} has no accessible hidden states; name a model folder, a hub id or "
+                "a .gguf file"
             )
         self._name = model.name
         self._depth, self._width = shape
-        self._room = Room(_HELD)
+        self._room = Capacity(_HELD)
         self._queue: Coalescer[_StateRequest, NDArray[np.float32]] = queue_for(
             _Texts(model), idle_signal, store
         )
@@ -83,11 +83,11 @@ class StateQueue:
     async def ask(
         self, texts: Sequence[tuple[str, ...]], layers: Sequence[int] | None
     ) -> NDArray[np.float32]:
-        """(n, k, width) states after each of k layers, those of 0 .. layers if None, of the last
-        token of each text.
+        """Return (n, k, width) states of the last token of each text, after each of k layers (None:
+        0 .. layers).
 
         Raises:
-            ModelError: there is no such layer, or the model failed on one of the texts.
+            ModelError: there is no such layer, or the model failed on a text.
         """
         chosen = tuple(range(self._depth) if layers is None else layers)
         if not all(0 <= layer < self._depth for layer in chosen):
@@ -101,9 +101,9 @@ class StateQueue:
         self._queue.close()
 
 
-class Room:
-    """So much that may be taken at once. Who asks for more than is left waits, in turn; who asks
-    for more than there is gets it all."""
+class Capacity:
+    """A limited capacity. Requests beyond what is left wait in turn; a request beyond the capacity
+    gets all of it."""
 
     def __init__(self, size: int) -> None:
         self._left = self._size = size

@@ -1,4 +1,4 @@
-"""What a whole run says: counts that leave nobody out, moments that need no second pass."""
+"""Summary of a run: complete counts and streaming moments."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Moments:
         self.m2 += delta * (x - self.mean)
 
     def interval(self) -> tuple[float | None, float | None]:
-        """95 % interval of the mean by the normal approximation, clipped to [0, 1]."""
+        """Return the 95 % interval of the mean by the normal approximation, clipped to [0, 1]."""
         if self.n < 2:
             return None, None
         half = 1.959964 * math.sqrt(self.m2 / (self.n - 1) / self.n)
@@ -73,8 +73,8 @@ class ScorerSummary:
 
     @property
     def coverage(self) -> float | None:
-        """scored / (records + row errors - not applicable); None where no valid record was to be
-        scored: bad rows alone say nothing of a scorer."""
+        """scored / (records + row errors - not applicable); None without an applicable valid
+        record, as invalid rows alone give no information on a scorer."""
         applicable = self.n_scored + self.n_failed
         return self.n_scored / applicable if applicable > self.n_row_errors else None
 
@@ -102,20 +102,20 @@ class ScorerSummary:
 
 
 class Summary:
-    """Counts and means of a run, filled one result at a time.
+    """Counts and means of a run, updated with each result.
 
     Attributes:
-        llm: its ledger.
+        llm: ledger of LLM calls.
         verdicts: records by verdict.
-        unchecked: those without one by why.
-        causes: records by decision and what led to it; a record may have several causes.
-        invisible: records of which characters that cannot be seen were not judged.
-        selected: records by what was selected: ``response``, ``sample`` or ``none``.
+        unchecked: unchecked records by reason.
+        causes: records by decision and its cause; a record may have several causes.
+        invisible: records with invisible characters, which were not judged.
+        selected: records by kind of the selected answer: ``response``, ``sample`` or ``none``.
         repairs: records by the status of their repair.
         resumed: records scored before, by an earlier command on the same run directory.
         untrusted: stored lines that are not used.
-        sealed: whether this computer vouches for the results.
-        stopped: of each cascade, records by the tier at which they stopped, "" without a risk.
+        sealed: True if the results were sealed by this computer.
+        stopped: for each cascade, records by the tier at which they stopped ("": no risk).
     """
 
     def __init__(self, scorers: Sequence[BoundScorer]) -> None:
@@ -159,11 +159,11 @@ class Summary:
         if result.repair is not None:
             self.repairs[result.repair.status] += 1
         for key, score in result.scores.items():
-            if key in self.scorers:  # the mean of several is no scorer of its own
+            if key in self.scorers:  # the mean of several scorers is not a scorer of the run
                 self.scorers[key].add(score)
 
     def add_stops(self, line: bytes) -> None:
-        """Count at which tier each cascade stopped, by a result line."""
+        """Count the tier at which each cascade stopped, from a result line."""
         scores = json.loads(line)["scores"]
         for key, tiers in self.stopped.items():
             score = scores[key]
@@ -179,13 +179,13 @@ class Summary:
 
     @property
     def shown(self) -> list[ScorerSummary]:
-        """The scorers that applied to any record, or failed on one; all where none did."""
+        """Scorers that applied to any record, or failed on one; all if there are none."""
         applied = [s for s in self.scorers.values() if s.n_scored or s.n_failed > s.n_row_errors]
         return applied or list(self.scorers.values())
 
     @property
     def unread(self) -> int:
-        """Records, at least, in a language that a model of the run does not read."""
+        """Minimum number of records in a language that a model of the run does not read."""
         return max((s.unread for s in self.scorers.values()), default=0)
 
     @property
@@ -196,7 +196,7 @@ class Summary:
 
     @property
     def decisions(self) -> dict[str, int] | None:
-        """Records by decision; None where there is no policy."""
+        """Records by decision; None without a policy."""
         if not self._decided:
             return None
         return {name: self._decided[name] for name in get_args(Decision)}

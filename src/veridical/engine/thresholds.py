@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 
 @cache
 def shipped() -> dict[str, Any]:
-    """Return the table: ``scorers`` has an entry by a scorer's key, else by its name.
+    """Return the table; ``scorers`` has an entry by a scorer's key, or else by its name.
 
-    An entry has the cuts by strictness (``low``, ``balanced``, ``high``), each with ``unclear``
-    and ``flagged`` and, where it is known, ``contradicted``. ``by_model`` has further entries, by
-    a model that the score's signature names. ``labels`` says that labels decide.
+    An entry has cuts by strictness (``low``, ``balanced``, ``high``), each with ``unclear``,
+    ``flagged`` and, where known, ``contradicted``. ``by_model`` has further entries, by a model in
+    the score's signature. ``labels`` is true if labels decide.
     """
     text = files("veridical.engine").joinpath("thresholds.json").read_text("utf-8")
     table: dict[str, Any] = json.loads(text)
@@ -29,7 +29,7 @@ def shipped() -> dict[str, Any]:
 
 def cuts_of(bound: BoundScorer, score: Mapping[str, Any], strictness: Strictness) -> Cuts | None:
     """Return the risks at which the verdict of a scorer's score changes: those that the scorer
-    declares, else those of the table; None where there are none."""
+    declares, or else those of the table; None if there are none."""
     declared = bound.cuts(score["raw"], strictness)
     if declared is not None:
         return declared

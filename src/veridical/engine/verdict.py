@@ -1,4 +1,4 @@
-"""The record's one risk and its verdict: what its scores found out about the response."""
+"""Verdict and combined risk of a record, from its scores."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ if TYPE_CHECKING:
     from veridical.core.verdict_cuts import Strictness, Unchecked, Verdict
     from veridical.text.spans import FindingKind, Span
 
-#: Only words were compared.
+#: Verdict if only words were compared.
 _WORDS_ONLY: tuple[Verdict, Unchecked | None] = ("unchecked", "not_judged")
 
 
 class RecordVerdict(NamedTuple):
-    """What a result line says before its scores, and a score that is added to them."""
+    """Fields of a result line before its scores, and the scores, possibly with their mean added."""
 
     risk: float | None
     by: str | None
@@ -39,7 +39,7 @@ class RecordVerdict(NamedTuple):
 
 
 class _Parsed(dict[str, Any]):
-    """Scores as Python objects, made of their JSON texts when they are looked at."""
+    """Scores as Python objects, parsed from JSON on access."""
 
     def __init__(self, scores: Mapping[str, ScoreJson]) -> None:
         self._scores = scores
@@ -55,18 +55,18 @@ def judge_record(
     scores: Mapping[str, ScoreJson],
     strictness: Strictness = "balanced",
 ) -> RecordVerdict:
-    """Return the record's risk, what made it, and its verdict.
+    """Return the record's risk, its source and its verdict.
 
-    Where the risk is a mean over several scorers (see :func:`~veridical.engine.risk.combine`), that
-    mean is a score of its own, with the sentences' means as units. The units of the score that the
-    verdict rests on are labelled by its cuts, so that both agree.
+    If the risk is a mean of several scorers (see :func:`~veridical.engine.risk.combine`), that mean
+    is a score of its own, with the sentences' means as units. The units of the deciding score are
+    labelled by its cuts, so that both agree.
 
     Args:
-        scores: by the keys of ``scorers``.
-        strictness: which of the fitted thresholds hold. It moves verdicts, not risks.
+        scores: scores by the keys of ``scorers``.
+        strictness: selects the fitted thresholds. It changes verdicts, not risks.
     """
     count = len(record.samples)
-    # what speaks of something else than the answer's statements makes a risk of its own only
+    # auxiliary scorers determine the risk only if there are no others
     scorers = [s for s in scorers if not s.scorer.auxiliary] or scorers
     risk, by = combine({s.identity: scores[s.key].risk for s in scorers}, count)
     parts = _Parsed(scores)
@@ -105,7 +105,7 @@ def _verdict(
     strictness: Strictness,
     lines: dict[str, ScoreJson],
 ) -> tuple[Verdict, Unchecked | None]:
-    """Return the verdict; label the units that it rests on in ``lines``."""
+    """Return the verdict, and label the units on which it rests in ``lines``."""
     if states_nothing(record):
         missed = any(_missed_answer(parts[s.key]) for s in scorers)
         return "unchecked", "missed_answer" if missed else "no_statement"
@@ -144,7 +144,7 @@ def _labelled(
     labels: Sequence[str | None],
     judged: Judged,
 ) -> ScoreJson:
-    """Return the score with these labels of its units, and with the kind of each flagged one."""
+    """Return the score with these unit labels, and with the kind of each flagged unit."""
     units = []
     for unit, label in zip(score["units"], labels, strict=True):
         kept = {key: value for key, value in unit.items() if key != "kind"} | {"label": label}
@@ -160,7 +160,7 @@ def _labelled(
 def _kind(
     record: Record, unit: Mapping[str, Any], verdict: Verdict | None, judged: Judged
 ) -> FindingKind | None:
-    """Return what is wrong with a flagged unit; None where samples alone speak against it."""
+    """Return the kind of error of a flagged unit; None if only samples contradict it."""
     if judged != "sources":
         return None
     fields: list[Literal["contexts", "reference"]] = ["contexts", "reference"]
@@ -169,17 +169,18 @@ def _kind(
 
 
 def _missed_answer(score: Mapping[str, Any]) -> bool:
-    """Return True if a score found that a source answers what the answer says is not told."""
+    """Return True if a score found that a source has the answer that the response says is
+    missing."""
     raw = score["raw"]
     return isinstance(raw, dict) and "missed_answer" in raw
 
 
 def _basis(bound: BoundScorer, record: Record, score: Mapping[str, Any]) -> Basis:
-    """What a score rests on; of a scorer over scores, the best of what those it has rest on."""
+    """Return the basis of a score; for a scorer over scores, the best basis among its parts."""
     if bound.scorer.parts is None:
         return bound.basis(record)
     raw = score["raw"] if isinstance(score["raw"], dict) else {}
-    if raw.get("judged") == "figures":  # of sentences that no model reads
+    if raw.get("judged") == "figures":  # sentences that no model reads
         return "sources"
     risks = raw.get("components")
     bases = {
@@ -191,12 +192,13 @@ def _basis(bound: BoundScorer, record: Record, score: Mapping[str, Any]) -> Basi
 
 
 def _unread_by_models(scorers: Sequence[BoundScorer], parts: Mapping[str, Any]) -> bool:
-    """Return True if a scorer did not apply as its model does not read the record's language."""
+    """Return True if a scorer did not apply because its model does not read the record's
+    language."""
     return any((parts[s.key]["reason"] or "").endswith(UNREAD) for s in scorers)
 
 
 def _unread(score: Mapping[str, Any]) -> bool:
-    """Return True if a statement was not judged as no model reads its language."""
+    """Return True if a statement was not judged because no model reads its language."""
     return any(u.get("reason") == "language" for u in score["units"])
 
 
@@ -210,7 +212,7 @@ def _why_unscored(
     available = {f for f in ("contexts", "reference", "samples", "logprobs") if record.has(f)}
     able = (s for s in scorers if s.needs and s.needs <= available)
     if not all(s.scorer.auxiliary for s in able):
-        return "not_judged"  # it had what it needs, and yet it did not apply
+        return "not_judged"  # it had its required fields, and still did not apply
     return "nothing_to_check"
 
 
@@ -220,7 +222,7 @@ def _mean(
     parts: Mapping[str, Any],
     risk: float | None,
 ) -> Score:
-    """The mean of several scorers as a score, each sentence with its own where any tells it."""
+    """Return the mean of several scorers as a score, with a risk for each sentence where known."""
     by_place: dict[tuple[int, int], dict[Identity, float | None]] = {}
     for bound in scorers:
         for unit in parts[bound.key]["units"]:

@@ -1,4 +1,4 @@
-"""Records as readers see them: scored without invisible characters, told in the places given."""
+"""Scoring of visible text: invisible characters are removed, locations mapped back."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 
 
 class VisibleRecord:
-    """A record without the characters that cannot be seen.
+    """A record without invisible characters.
 
     Attributes:
-        given: the record as it came.
-        removed: how many characters of the response are not judged.
+        given: the unaltered record.
+        removed: number of characters of the response that are not judged.
     """
 
     def __init__(self, given: Record) -> None:
@@ -31,7 +31,7 @@ class VisibleRecord:
 
     @cached_property
     def record(self) -> Record:
-        """The record to score; the given one where everything can be seen."""
+        """Record to score; the given one if it has no invisible characters."""
         given = self.given
         changed: dict[str, Any] = {}
         if self.removed:
@@ -58,7 +58,7 @@ class VisibleRecord:
 
     @cached_property
     def _samples(self) -> list[VisibleText]:
-        # tokens are compared with their text, so that one with tokens stays as it is
+        # tokens are compared with their text, so a text with tokens is not changed
         return [visible(s.text if s.text and not s.logprobs else "") for s in self.given.samples]
 
     @cached_property
@@ -98,7 +98,7 @@ class VisibleRecord:
             at = end
 
     def placed(self, judged: RecordVerdict) -> RecordVerdict:
-        """Return what was found with the places, and the texts at them, of the given record."""
+        """Return the result with offsets, and the texts at them, in the given record."""
         if self.record is self.given:
             return judged
         scores = {key: self._score(scored) for key, scored in judged.scores.items()}

@@ -1,4 +1,4 @@
-"""Warm engines: one a process for each set of options, made at first use and closed at exit."""
+"""Warm engines: one per process and set of options, closed at exit."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import Any
 from veridical.engine.engine import Engine
 from veridical.engine.options import EngineOptions
 
-#: Engines that are kept warm.
+#: Maximum number of warm engines.
 MOST = 4
 
 
@@ -25,13 +25,13 @@ class _Warm:
 
 
 class WarmEngines:
-    """Engines by their options and the current folder, where their settings are looked for.
+    """Engines by their options and the current folder, which may contain settings.
 
-    Threads and event loops may share it. Of more than ``most`` engines, those that nobody uses
-    are closed, the least recently used one first. A forked process begins with none.
+    It may be shared by threads and event loops. Beyond ``most`` engines, idle ones are closed, the
+    least recently used first. A forked process starts with none.
 
     Args:
-        most: engines to keep.
+        most: maximum number of engines.
     """
 
     def __init__(self, most: int = MOST) -> None:
@@ -47,10 +47,10 @@ class WarmEngines:
 
     @contextmanager
     def use(self, options: EngineOptions) -> Iterator[Engine]:
-        """The engine with these options, which is not closed while the block runs.
+        """Provide the engine with these options, which is not closed while the block runs.
 
         Raises:
-            UsageError: it cannot be made.
+            UsageError: the engine cannot be made.
         """
         key = _key(options)
         with self._mutex:
@@ -68,7 +68,7 @@ class WarmEngines:
             _close(surplus)
 
     def _take_surplus(self) -> list[Engine]:
-        """Engines that are one too many, which are forgotten."""
+        """Remove and return surplus engines."""
         too_many = max(len(self._engines) - self._most, 0)
         idle = [key for key, warm in self._engines.items() if not warm.users][:too_many]
         return [self._engines.pop(key).engine for key in idle]
@@ -92,5 +92,5 @@ def _close(engines: list[Engine]) -> None:
 def _key(options: EngineOptions) -> tuple[Any, ...]:
     values = [getattr(options, spec.name) for spec in fields(options)]
     plain = (str, int, float, os.PathLike, type(None))
-    # a client in the place of an LLM is itself alone; the engine that has it keeps it alive
+    # a client instead of an LLM name equals only itself; its engine keeps it alive
     return Path.cwd(), *(v if isinstance(v, plain) else id(v) for v in values)

@@ -1,9 +1,9 @@
-"""Worker process for free scorers: records in, scores out, as length-prefixed JSON on its pipes.
+"""Worker process of free scorers: length-prefixed JSON over its pipes.
 
-Scores come back as JSON text beside their risks: the parent writes them on as they are and parses
-one only if another scorer asks for it. Run as ``python -m veridical.engine.worker``; the first
-message names the scorers. Plain pipes instead of :mod:`multiprocessing`, so that nothing is
-pickled and the caller's ``__main__`` is not imported again.
+Records come in, scores go out. Scores are returned as JSON text with their risks: the parent writes
+them unparsed, unless another scorer requests one. Run as ``python -m veridical.engine.worker``; the
+first message names the scorers. Plain pipes are used instead of :mod:`multiprocessing`, so that
+nothing is pickled and the caller's ``__main__`` is not imported again.
 """
 
 from __future__ import annotations
@@ -25,24 +25,24 @@ from veridical.core.records import Record
 from veridical.core.registry import REGISTRY, BoundScorer
 from veridical.core.scores import ScoreJson
 
-_LOOK = 1.0  # seconds between looks at whether the parent is still there
+_LOOK = 1.0  # seconds between checks that the parent is alive
 
 RECORDS = TypeAdapter(list[Record])
 
 
 def score_all(records: Sequence[Record], scorers: Sequence[BoundScorer]) -> list[list[ScoreJson]]:
-    """Scores of every record, in the order of ``scorers``."""
+    """Return the scores of every record, in the order of ``scorers``."""
     return [[ScoreJson.of(s) for s in score_locally(record, scorers)] for record in records]
 
 
 def pack(scores: list[list[ScoreJson]]) -> bytes:
-    """Risks and sizes as JSON, then the scores' own texts end to end."""
+    """Return risks and sizes as JSON, followed by the scores' own texts."""
     head = to_json([[(s.risk, len(s.text)) for s in record] for record in scores])
     return frame(head) + b"".join(s.text for record in scores for s in record)
 
 
 def unpack(message: bytes) -> list[list[ScoreJson]]:
-    """What :func:`pack` packed."""
+    """Return the scores packed by :func:`pack`."""
     at = 4 + int.from_bytes(message[:4], "little")
     scores = []
     for record in from_json(message[4:at]):
@@ -55,7 +55,7 @@ def unpack(message: bytes) -> list[list[ScoreJson]]:
 
 
 def read_message(pipe: BinaryIO) -> bytes | None:
-    """One message, or None at the end of the stream, be it in the middle of a message."""
+    """Read one message; None at the end of the stream, even within a message."""
     head = pipe.read(4)
     size = int.from_bytes(head, "little")
     message = pipe.read(size) if len(head) == 4 else b""
@@ -63,12 +63,12 @@ def read_message(pipe: BinaryIO) -> bytes | None:
 
 
 def frame(message: bytes) -> bytes:
-    """``message`` behind its length."""
+    """Prefix ``message`` with its length."""
     return len(message).to_bytes(4, "little") + message
 
 
 def follow() -> None:
-    """End when the parent does, whatever is being done then."""
+    """End this process when the parent ends, whatever it is doing."""
     parent = os.getppid()
 
     def look() -> None:
@@ -80,7 +80,7 @@ def follow() -> None:
 
 
 def main() -> None:
-    signal.signal(signal.SIGINT, signal.SIG_DFL)  # no traceback: the parent does its share
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # no traceback: the parent does this share
     follow()
     inward, outward = sys.stdin.buffer, sys.stdout.buffer
     sys.stdout = sys.stderr  # a scorer's print must not corrupt the stream
@@ -92,6 +92,6 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    with contextlib.suppress(BrokenPipeError):  # the parent has gone
+    with contextlib.suppress(BrokenPipeError):  # the parent has ended
         main()
-    os._exit(0)  # the stream may hold what nobody takes any more
+    os._exit(0)  # the stream may hold unread data

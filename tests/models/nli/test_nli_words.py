@@ -123,7 +123,7 @@ def test_a_model_that_tells_no_words(monkeypatch: pytest.MonkeyPatch) -> None:
         (first, _) = veridical.check(ROWS, "spans", engine=engine)
     score = first.scores["spans"]
     assert score.status == "not_applicable"
-    assert "fake-nli does not tell wrong words (--spans MODEL" in (score.reason or "")
+    assert "fake-nli does not report wrong words; --spans MODEL" in (score.reason or "")
 
 
 @pytest.mark.parametrize(
@@ -138,5 +138,5 @@ def test_risks_of_words_are_checked(answer: list[float], monkeypatch: pytest.Mon
     with Engine(store=None) as engine:
         (first, _) = veridical.check(ROWS, "nli_grounding", engine=engine)
     score = first.scores["nli_grounding"]
-    assert score.status == "failed" and "where probabilities were expected" in (score.reason or "")
+    assert score.status == "failed" and "instead of probabilities" in (score.reason or "")
     assert len(LABELS) == 3

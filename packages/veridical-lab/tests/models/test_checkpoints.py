@@ -121,7 +121,7 @@ def test_failures_stay_with_their_askers(tmp_path: Path) -> None:
         None,
         "told to fail",
         "cannot be tokenised",
-        "lengths gave a number that is not finite",
+        "lengths returned a number that is not finite",
         None,
     ]
     assert len(store) == 2  # only successes are kept
@@ -251,7 +251,7 @@ def test_where_no_paths_may_be_given_only_the_scorers_own_models_are_loaded(
 
     monkeypatch.setattr("veridical_lab.models.load_seq2seq", load)
     with Engine(processes=0, named_only=True) as engine:
-        with pytest.raises(UsageError, match="may not name a model"):
+        with pytest.raises(UsageError, match="may not name its own model"):
             veridical.check(ROWS, f"bart_score(model='{t5}')", engine=engine)
         assert asked == []
         with pytest.raises(ModelError, match="not here"):
