@@ -103,10 +103,10 @@ def test_a_file_that_changes_while_it_is_read_stops_the_reading(
         path.write_bytes(gzip.compress(lines(rows(2 * COUNT))))
     if name == "a.parquet" and change in (replaced, in_place):
         path.write_bytes(path.read_bytes()[::-1])
-    with pytest.raises(UsageError, match="has changed since it was read first"):
+    with pytest.raises(UsageError, match="has changed since it was first read"):
         read.extend(reading)
     assert [r.response for r in read if isinstance(r, Record)] == whole[: len(read)]
-    with pytest.raises(UsageError, match="has changed since it was read first"):
+    with pytest.raises(UsageError, match="has changed since it was first read"):
         list(source.rows())
 
 
@@ -162,7 +162,7 @@ def test_a_run_on_a_changing_file_stops_and_keeps_what_it_scored(
     before = path.read_bytes()
     meddling.append(lambda: change(path))
     job = Job(path, "meddles", out=tmp_path / "run", processes=0)
-    with pytest.raises(UsageError, match="has changed since it was read first"):
+    with pytest.raises(UsageError, match="has changed since it was first read"):
         job.wait()
     assert not job.results.summary().row_errors, "no half line became a bad row"
     kept = job.progress.records
@@ -195,7 +195,7 @@ def test_rows_in_memory_that_change_stop_the_run(
 
     meddling.append(change)
     job = Job(made, "meddles", processes=0)
-    with pytest.raises(UsageError, match="changed since the rows were read first"):
+    with pytest.raises(UsageError, match="changed since the rows were first read"):
         job.wait()
     assert job.progress.records > 0
 
@@ -261,7 +261,7 @@ def test_the_command_says_so_and_ends_with_1(tmp_path: Path) -> None:
     appended(path)
     _, error = child.communicate(timeout=120)
     assert child.returncode == 1
-    assert "the file has changed since it was read first" in error.replace("\n", " ")
+    assert "the file has changed since it was first read" in error.replace("\n", " ")
     assert "Traceback" not in error and "internal error" not in error
     assert sum(1 for _ in RunFiles(tmp_path / "run").lines()) > 0
 

@@ -33,7 +33,7 @@ def test_a_table_of_fifty_thousand_columns(tmp_path: Path) -> None:
     path.write_text(f"response,{names}\nx{',1' * 50_000}\n")
     assert len(only(path).meta) == 50_000
     path.write_text(f"response,{names},c77\nx{',1' * 50_001}\n")
-    with pytest.raises(UsageError, match="column 'c77' is there twice"):
+    with pytest.raises(UsageError, match="column 'c77' occurs twice"):
         list(open_source(path).rows())
 
 

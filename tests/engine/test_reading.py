@@ -131,7 +131,7 @@ def test_a_bad_answer_fails_its_askers_only() -> None:
         (rows(3, starts=np.arange(2)), "one row per token"),
         (rows(3, top=np.zeros((2, 4))), "one row per token"),
         (rows(3, logprobs=np.array([-1, -np.inf, -1])), "not finite"),
-        (rows(3, logprobs=np.array([-1, 0.5, -1])), "where a log-probability"),
+        (rows(3, logprobs=np.array([-1, 0.5, -1])), "instead of a log-probability"),
         (rows(3, entropy=np.array([1, np.nan, 1])), "entropy"),
         (rows(3, starts=np.array([0, 2, 1])), "not in order"),
         (rows(3, starts=np.array([-1, 0, 1])), "before they begin"),

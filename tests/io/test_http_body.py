@@ -76,11 +76,11 @@ def test_what_is_within_bounds_comes_whole(server: ThreadingHTTPServer, body: by
     [
         ((200, {}, b"x" * 1001), "longer than 1,000 bytes"),
         (packed(b"x" * 1001), "longer than 1,000 bytes"),
-        ((200, {"Content-Encoding": "deflate"}, zlib.compress(b"x")), "packed as 'deflate'"),
-        ((200, {"Content-Encoding": "gzip, gzip"}, b""), "packed as 'gzip, gzip'"),
-        ((200, {"Content-Encoding": "gzip"}, gzip.compress(b"x")[:-1]), "breaks off"),
-        ((200, {"Content-Encoding": "gzip"}, gzip.compress(b"x") + b"y"), "goes on after"),
-        ((200, {"Content-Encoding": "gzip"}, b"plain"), "no readable gzip"),
+        ((200, {"Content-Encoding": "deflate"}, zlib.compress(b"x")), "content coding 'deflate'"),
+        ((200, {"Content-Encoding": "gzip, gzip"}, b""), "content coding 'gzip, gzip'"),
+        ((200, {"Content-Encoding": "gzip"}, gzip.compress(b"x")[:-1]), "is incomplete"),
+        ((200, {"Content-Encoding": "gzip"}, gzip.compress(b"x") + b"y"), "continues after"),
+        ((200, {"Content-Encoding": "gzip"}, b"plain"), "not valid gzip"),
     ],
 )
 def test_what_is_not_is_told_apart(
@@ -156,7 +156,7 @@ def test_a_file_is_fetched_behind_a_redirect_without_cookies(server: ThreadingHT
     ("reply", "told"),
     [
         ((404, {}, b""), "HTTP 404"),
-        (packed(b"x"), "packed as 'gzip'"),
+        (packed(b"x"), "content coding 'gzip'"),
         ((302, {"Location": "/"}, b""), "more than 5 redirects"),
         ((302, {"Location": "ftp://127.0.0.1/"}, b""), "from http to ftp"),
         ((302, {"Location": "http://\x80/"}, b""), "Error"),
@@ -198,7 +198,7 @@ def test_another_range_than_was_asked_for_is_an_error(
     server.reply = 206, {"Content-Range": sent}, b"abc"  # type: ignore[attr-defined]
     url = f"http://127.0.0.1:{server.server_port}/"
     with (
-        pytest.raises(http_file.FetchError, match="does not go on at byte 7"),
+        pytest.raises(http_file.FetchError, match="does not continue at byte 7"),
         http_file.opened(url, stall=5, seconds=5, start=7),
     ):
         pass

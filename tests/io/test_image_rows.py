@@ -57,18 +57,18 @@ def test_files_beside_the_input_become_data_urls(folder: Path, png: bytes) -> No
 @pytest.mark.parametrize(
     ("image", "why"),
     [
-        ("shots/b.png", "no such file beside the input"),
-        ("shots", "no such file beside the input"),
-        ("", "no such file beside the input"),
+        ("shots/b.png", "no such file next to the input"),
+        ("shots", "no such file next to the input"),
+        ("", "no such file next to the input"),
         ("../outside.png", "outside the folder of the input"),
         ("shots/../../outside.png", "outside the folder of the input"),
         ("/etc/passwd", "outside the folder of the input"),
         ("linked.png", "outside the folder of the input"),
         ("rows.jsonl", "is no PNG, JPEG"),
-        ("pipe.png", "no such file beside the input"),
+        ("pipe.png", "no such file next to the input"),
         ("a\x00b.png", "."),
-        ("https://host/a.png", "is an address, and none is fetched"),
-        ("file:///etc/passwd", "is an address, and none is fetched"),
+        ("https://host/a.png", "is an address, and addresses are not fetched"),
+        ("file:///etc/passwd", "is an address, and addresses are not fetched"),
         ("data:image/png;base64,AAAA", "is no PNG, JPEG"),
         ("data:text/plain,hello", "no data:image/"),
         ("x" * 5000, "cannot be read"),
@@ -103,12 +103,12 @@ def test_no_file_of_rows_that_come_from_no_file(
     row = {"response": "a", "samples": [{"image": "shots/a.png"}]}
     (error,) = open_source([row]).rows()
     assert isinstance(error, RowError) and error.field == "samples[0].image"
-    assert "no file beside it" in error.error
+    assert "do not come from a file next to it" in error.error
     line = json.dumps(row).encode() + b"\n"
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(2 * line)))
     spooled = open_source("-").spool(folder / "kept.jsonl")
     error, _ = spooled.rows()
-    assert isinstance(error, RowError) and "no file beside it" in error.error
+    assert isinstance(error, RowError) and "do not come from a file next to it" in error.error
     (record,) = open_source([{**row, "samples": [{"image": url_of(png)}]}]).rows()
     assert isinstance(record, Record) and record.samples[0].image == url_of(png)
 

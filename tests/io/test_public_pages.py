@@ -126,22 +126,22 @@ async def test_cookies_are_not_kept(serve: Callable[..., Site]) -> None:
         ("http://", "no http"),
         ("http:///a", "no http"),
         ("http://me:secret@pages.test/", "credentials"),
-        ("http://pages.test:99999/", "no address of a page"),
-        ("http://8.8.8.8:0/", "no address of a page"),
-        ("http://[::1/", "no address of a page"),
-        ("http://a\x00b/", "no address of a page"),
+        ("http://pages.test:99999/", "not the address of a page"),
+        ("http://8.8.8.8:0/", "not the address of a page"),
+        ("http://[::1/", "not the address of a page"),
+        ("http://a\x00b/", "not the address of a page"),
         ("http://" + "a" * 3000, "longer than"),
-        ("http://localhost/", "no public address"),
-        ("http://127.0.0.1/", "no public address"),
-        ("http://127.0.0.1:22/", "no public address"),
-        ("http://2130706433/", "no public address"),
-        ("http://0x7f.1/", "no public address"),
-        ("http://[::1]/", "no public address"),
-        ("http://[::ffff:127.0.0.1]/", "no public address"),
-        ("http://[fe80::1%25lo]/", "no public address|not found|no address"),
-        ("http://169.254.169.254/latest/meta-data/", "no public address"),
-        ("http://10.1.2.3/", "no public address"),
-        ("http://8.8.8.8:6379/", "no public address"),
+        ("http://localhost/", "not a public web address"),
+        ("http://127.0.0.1/", "not a public web address"),
+        ("http://127.0.0.1:22/", "not a public web address"),
+        ("http://2130706433/", "not a public web address"),
+        ("http://0x7f.1/", "not a public web address"),
+        ("http://[::1]/", "not a public web address"),
+        ("http://[::ffff:127.0.0.1]/", "not a public web address"),
+        ("http://[fe80::1%25lo]/", "not a public web address|not found|no address"),
+        ("http://169.254.169.254/latest/meta-data/", "not a public web address"),
+        ("http://10.1.2.3/", "not a public web address"),
+        ("http://8.8.8.8:6379/", "not a public web address"),
         ("https://no.such.name.invalid/", "is not found"),
     ],
 )
@@ -159,7 +159,7 @@ async def test_a_name_that_also_has_a_private_address_is_refused(
 ) -> None:
     site = serve({"/": (200, HTML, PAGE)})
     names = Names(pages_test=["93.184.216.34", "10.0.0.1"])
-    await refused(site, "no public address", names=names)
+    await refused(site, "not a public web address", names=names)
     await refused(site, "has no address", names=Names(pages_test=[]))
     assert site.asked == []
 
@@ -181,7 +181,9 @@ async def test_redirects_are_checked_anew(serve: Callable[..., Site]) -> None:
         for address in addresses:
             site = serve({"/": (status, {"location": address}, b"")})
             names = Names(inside_test=["127.0.0.1"], localhost=["127.0.0.1"])
-            await refused(site, "no public address|not found|no http|credentials", names=names)
+            await refused(
+                site, "not a public web address|not found|no http|credentials", names=names
+            )
     assert inside.asked == []
 
 
@@ -199,7 +201,7 @@ async def test_a_name_is_looked_up_once_a_hop_and_its_checked_address_asked(
             await super().__call__(host, port)
             return ["127.0.0.1"] if len(self.asked) == 1 else ["10.0.0.1"]
 
-    await refused(site, "no public address", names=Rebinding())
+    await refused(site, "not a public web address", names=Rebinding())
 
 
 async def test_another_address_of_a_name_is_tried(serve: Callable[..., Site]) -> None:

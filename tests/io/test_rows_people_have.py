@@ -157,7 +157,7 @@ def test_a_dict_of_lists_in_a_file(tmp_path: Path) -> None:
     path.write_text(json.dumps({"answer": ["a", "b"], "contexts": [["c"], ["d"]]}))
     assert [getattr(r, "response", None) for r in open_source(path).rows()] == ["a", "b"]
     path.write_text(json.dumps({"answer": ["a", "b"], "contexts": [["c"]]}))
-    with pytest.raises(UsageError, match="equally many rows: 'answer' has 2, 'contexts' has 1"):
+    with pytest.raises(UsageError, match="equal lengths: 'answer' has 2, 'contexts' has 1"):
         open_source(path).count_all()
 
 
@@ -166,7 +166,7 @@ def test_a_dict_that_is_one_row_stays_one() -> None:
 
 
 def test_columns_of_unequal_length_are_named() -> None:
-    with pytest.raises(UsageError, match="equally many rows: 'answer' has 2, 'contexts' has 1"):
+    with pytest.raises(UsageError, match="equal lengths: 'answer' has 2, 'contexts' has 1"):
         open_source({"answer": ["a", "b"], "contexts": [["c"]]})
     with pytest.raises(UsageError, match="column 'question' must be a list"):
         open_source({"answer": ["a", "b"], "question": "q"})

@@ -213,9 +213,9 @@ def test_fraction_grows_from_0_to_1(kind: str, tmp_path: Path) -> None:
     [
         ([], "no input"),
         (iter(()), "no input"),
-        (b"a.jsonl", "from bytes: give a path"),
-        (3, "from int: give a path"),
-        (None, "from NoneType: give a path"),
+        (b"a.jsonl", "from bytes: pass a path"),
+        (3, "from int: pass a path"),
+        (None, "from NoneType: pass a path"),
         (["-", "-"], "only once"),
         (["-", {"response": "a"}], "mixed"),
         ("no\0file", "null byte|character"),

@@ -189,7 +189,7 @@ def test_a_table_without_answers(make: Any) -> None:
     with pytest.raises(UsageError) as e:
         open_source(make({"q": ["a"], "completion": ["b"]}))
     assert str(e.value) == (
-        "the table has no column of answers; it has 'q', 'completion'; did you mean "
+        "the table has no answer column; it has 'q', 'completion'; did you mean "
         "'completion'? mapping={'response': 'completion'}"
     )
     with pytest.raises(UsageError, match="llm=NAME"):

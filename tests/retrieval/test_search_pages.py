@@ -139,8 +139,8 @@ async def test_where_a_page_cannot_be_read_the_snippet_says_why(serve: Serve) ->
     assert why.pop("/empty") == "there is no text in it"
     assert "not known" in why.pop("/odd") and "zlib" in why.pop("/zip")
     assert "binary" in why.pop("/binary")
-    assert "no public address" in why.pop("/inside")
-    assert why == {"ftp://x/": "no http(s) address"}
+    assert "not a public web address" in why.pop("/inside")
+    assert why == {"ftp://x/": "not an http(s) address"}
     assert "café au lait" in [f.text for f in found]
     assert sum(f.text.startswith("Snippet") for f in found) == len(paths)
 
@@ -277,7 +277,7 @@ def test_a_user_cannot_have_a_private_page_fetched(
     )
     (line,) = map(json.loads, (out / "contexts.jsonl").open())
     (context,) = line["contexts"]
-    assert context["text"] == "Ada lived." and "no public address" in context["unread"]
+    assert context["text"] == "Ada lived." and "not a public web address" in context["unread"]
     assert len(service.asked) == 1 and inside.asked == []
 
 

@@ -213,7 +213,7 @@ def test_changed_inputs_and_damaged_parts_are_refused(
         (("plan", "in.parquet", "--out", "s3://answers/full"), "is not empty (it holds 'other')"),
         (("plan", "s3://answers/absent.parquet", "--out", "d"), "there is no such object"),
         (("plan", "s3://answers/none/", "--out", "d"), "there are no Parquet, JSON Lines, CSV or"),
-        (("plan", "s3://answers/several/", "--out", "d"), "of several formats (csv, jsonl)"),
+        (("plan", "s3://answers/several/", "--out", "d"), "several formats (csv, jsonl)"),
         (("plan", "s3://answers/full/other", "--out", "d"), "cannot be read as Parquet"),
         (("plan", "s3://answers/in.json", "--out", "d"), "CSV and TSV are read: convert it"),
         (("plan", "s3://answers/in.parquet.gz", "--out", "d"), "CSV and TSV are read: convert it"),

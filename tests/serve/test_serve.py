@@ -146,7 +146,7 @@ BAD = (
     (
         {"response": "a", "samples": ["b", {"image": "http://127.0.0.1/a.png"}]},
         "samples[1].image",
-        "is an address, and none is fetched",
+        "is an address, and addresses are not fetched",
     ),
     ({"response": "a", "label": 2}, "label", "from 0 (right) to 1"),
     (

@@ -12,7 +12,7 @@ __all__ = ["Source", "open_source"]
 
 
 def __getattr__(name: str) -> Any:
-    # its modules serve those too who have one record and open nothing
+    # lazy: users of a single record need these modules, but open nothing
     if name in __all__:
         from veridical.io import source
 

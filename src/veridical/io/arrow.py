@@ -1,4 +1,4 @@
-"""Rows of Arrow batches, one at a time, so that one bad cell costs one row."""
+"""Rows of Arrow batches, read singly, so that a bad cell costs one row."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ if TYPE_CHECKING:
 
 
 def batch_rows(batch: Any, start: int = 0) -> Iterator[dict[str, Any] | RowProblem]:
-    """Rows ``start`` and on of a ``pyarrow.RecordBatch``.
+    """Yield the rows of a ``pyarrow.RecordBatch`` from ``start``.
 
-    Dates and times come as texts: Python's own types hold neither nanoseconds nor all years.
+    Dates and times are converted to text: Python's own types support neither nanoseconds nor all
+    years.
     """
     import pyarrow as pa
 

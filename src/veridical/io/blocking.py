@@ -1,7 +1,7 @@
-"""Asynchronous calls for callers that block: one loop a process, in a thread of its own.
+"""Asynchronous calls for blocking callers: one loop per process, in its own thread.
 
-A deadline over a whole HTTP exchange, with headers that may drip, needs a call that can be
-cancelled, which a blocking one cannot.
+A deadline over a whole HTTP exchange, with headers that may drip, requires a call that can be
+cancelled; a blocking call cannot.
 """
 
 from __future__ import annotations
@@ -19,20 +19,20 @@ _loop: asyncio.AbstractEventLoop | None = None
 
 
 def run(coroutine: Coroutine[Any, Any, T]) -> T:
-    """The coroutine's result. It may be called from any thread but the loop's own, also where
-    another loop runs, which waits meanwhile."""
+    """Return the coroutine's result. It may be called from any thread except the loop's own, also
+    while another loop runs, which then waits."""
     future = asyncio.run_coroutine_threadsafe(coroutine, loop())
     try:
         return future.result()
-    except BaseException:  # also of this thread's own: Ctrl-C
+    except BaseException:  # also exceptions of this thread, such as Ctrl-C
         future.cancel()
         raise
     finally:
-        del future  # which holds the error that holds this frame
+        del future  # it refers to the error, which refers to this frame
 
 
 def loop() -> asyncio.AbstractEventLoop:
-    """The loop that :func:`run` uses; started when first needed."""
+    """Return the loop of :func:`run`; started on first use."""
     global _loop
     with _mutex:
         if _loop is None:
@@ -42,7 +42,7 @@ def loop() -> asyncio.AbstractEventLoop:
 
 
 def _forget() -> None:
-    """A forked child has not its parent's thread."""
+    """Reset in a forked child, which lacks its parent's thread."""
     global _loop, _mutex
     _loop, _mutex = None, threading.Lock()
 

@@ -1,4 +1,4 @@
-"""What the cells of a row mean: CSV text, or a Python value. Texts are never altered."""
+"""Values of row cells: CSV text or Python values. Texts are never altered."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ _DEEPEST = 100
 
 
 def cell_value(field: str, cell: str) -> Any:
-    """The value of a cell; None where an empty cell means that there is none.
+    """Return the value of a cell; None if an empty cell means no value.
 
     Raises:
-        RowProblem: the cell cannot be what the field needs.
+        RowProblem: the cell is not a valid value of the field.
     """
     if field == "response":
         return cell
@@ -44,7 +44,7 @@ def cell_value(field: str, cell: str) -> Any:
 
 
 def _listed(field: str, cell: str) -> Any:
-    """A JSON list (or object) of texts, else the cell itself: one text."""
+    """Return a JSON list (or object) of texts, or else the cell itself as one text."""
     start = cell.lstrip()[:1]
     if start not in ("[", "{"):
         return cell
@@ -65,19 +65,19 @@ class WrittenList(NamedTuple):
 
     Attributes:
         kind: a key of :data:`WRITTEN`.
-        texts: what it holds; None where that is not sure.
+        texts: items of the list; None if it cannot be parsed safely.
     """
 
     kind: str
     texts: list[Any] | None
 
 
-#: What is said of lists written as text, by how they are.
+#: Warnings about lists written as text, by kind.
 WRITTEN = {
     "json": "a list is written as JSON text {where}, and was read as a list",
     "python": "a list is written as text {where}, as pandas saves lists, and was read as a list",
-    "unclear": "what looks like a list is written as text {where}, and was taken for one text: "
-    "give lists, or write them as JSON",
+    "unclear": "text that looks like a list {where} was read as one text; "
+    "provide lists, or write them as JSON",
 }
 _ESCAPE = r"\\(?:[\\'nrt]|x[0-9a-f]{2}|u[0-9a-f]{4}|U00(?:0[1-9a-f]|10)[0-9a-f]{4})"
 _QUOTED = rf"""'(?:[^'\\]|{_ESCAPE})*'|"(?:[^"\\]|{_ESCAPE})*\""""
@@ -87,8 +87,8 @@ _ESCAPED = re.compile(_ESCAPE)
 
 
 def written_list(text: str) -> WrittenList | None:
-    """The list that ``text`` is: JSON, or what Python prints of a list of texts; None of a text
-    that does not look like one."""
+    """Return the list written in ``text``, as JSON or as Python prints a list of texts; None if the
+    text does not look like one."""
     bare = text.strip()
     if not (bare.startswith("[") and bare.endswith("]")):
         return None
@@ -105,7 +105,7 @@ def written_list(text: str) -> WrittenList | None:
 
 
 def _unescaped(escape: re.Match[str]) -> str:
-    """What an escape of a Python text stands for."""
+    """Return the character of an escape in a Python text."""
     mark = escape[0][1]
     if mark in "xuU":
         return chr(int(escape[0][2:], 16))
@@ -128,7 +128,7 @@ def _json_or_none(cell: str) -> Any:
 
 
 def checked_row(value: Any) -> Record | dict[str, Any] | RowProblem:
-    """A row as the record maker takes it, or why it cannot be one."""
+    """Return a row in the form that the record maker takes, or its problem."""
     if isinstance(value, (Record, RowProblem)):
         return value
     try:
@@ -138,13 +138,13 @@ def checked_row(value: Any) -> Record | dict[str, Any] | RowProblem:
 
 
 def plain_row(value: Any) -> dict[str, Any]:
-    """A row of JSON-like values only; a missing cell (None, NaN, NaT, NA) is None.
+    """Return a row of JSON-like values only; a missing cell (None, NaN, NaT, NA) becomes None.
 
     Raises:
-        RowProblem: it is not an object, or holds what no JSON file could.
+        RowProblem: the row is not an object, or contains a value that JSON cannot represent.
     """
     if not isinstance(value, dict):
-        raise RowProblem(f"a row must be an object (dict) or a Record, got {shown(value)}")
+        raise RowProblem(f"a row must be an object (dict) or a Record, not {shown(value)}")
     row: dict[str, Any] = {}
     for key, cell in value.items():
         column = key if isinstance(key, str) else str(key)
@@ -173,9 +173,9 @@ def _plain(value: Any, column: str, depth: int) -> Any:
             return value
     if type(value).__name__ in ("NAType", "NaTType"):
         return None
-    if hasattr(value, "tolist"):  # numpy arrays and scalars, and what behaves like them
+    if hasattr(value, "tolist"):  # numpy arrays and scalars, and similar types
         return _plain(value.tolist(), column, depth + 1)
-    if isinstance(getattr(value, "page_content", None), str):  # a document of LangChain
+    if isinstance(getattr(value, "page_content", None), str):  # a LangChain document
         document = {k: getattr(value, k, None) for k in ("page_content", "metadata", "id")}
         return _plain(document, column, depth + 1)
     if isinstance(value, BaseModel):
@@ -188,11 +188,13 @@ def _plain(value: Any, column: str, depth: int) -> Any:
         return value.isoformat()
     if isinstance(value, (timedelta, UUID, PurePath)):
         return str(value)
-    raise RowProblem(f"holds {shown(value)}, which is not text, number, list or object", column)
+    raise RowProblem(
+        f"contains {shown(value)}, which is not a text, number, list or object", column
+    )
 
 
 def _number(value: Any) -> Any:
-    """Subclasses of the plain types (numpy's float64 is one) as the plain type."""
+    """Convert subclasses of the plain types (such as numpy's float64) to the plain type."""
     for kind in (bool, int, float):
         if isinstance(value, kind):
             return kind(value)

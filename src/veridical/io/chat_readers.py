@@ -22,7 +22,7 @@ from veridical.text.display import named, shown
 
 Row = dict[str, Any]
 
-#: Fields of a record that a row of a conversation may have of its own.
+#: Record fields that a conversation row may have itself.
 _OWN = ("reference", "label", "samples", "sentences", "unit_labels")
 _REQUESTS = ("request", "body", "input")
 _REPLIES = ("response", "completion", "output")
@@ -30,11 +30,11 @@ _SOURCES = ("documents", "contexts", "context")
 
 
 def openai_chat(row: Row, index: int, *, system: bool = False) -> Iterable[Row]:
-    """OpenAI chat completions and responses: ``messages`` or ``input``, answered in the row or by
-    the last message.
+    """Read OpenAI chat completions and responses: ``messages`` or ``input``, answered in the row or
+    by the last message.
 
     A row is the messages, or a request with its reply: ``choices`` or ``output`` in the row itself,
-    or ``request`` and ``response`` in it. Further choices are samples.
+    or in ``request`` and ``response``. Further choices are samples.
     """
     request, reply = _pair(row)
     if "messages" not in request and ("input" in request or "instructions" in request):
@@ -55,8 +55,8 @@ def openai_chat(row: Row, index: int, *, system: bool = False) -> Iterable[Row]:
 
 
 def anthropic(row: Row, index: int, *, system: bool = False) -> Iterable[Row]:
-    """Anthropic messages: ``messages``, answered by ``content`` of the row, by ``response``, or by
-    the last message.
+    """Read Anthropic messages: ``messages``, answered by ``content`` of the row, by ``response``,
+    or by the last message.
 
     ``tool_result`` and ``document`` blocks are contexts.
     """
@@ -81,7 +81,7 @@ def fields_of(
     where: str = "messages",
     **more: Any,
 ) -> Row:
-    """The record of a conversation, and of what else is in its row."""
+    """Make the record fields of a conversation and the rest of its row."""
     prompt, response = answer_of(messages, where)
     fields: Row = {"id": row.get("id"), "prompt": prompt, "response": response, **more}
     sources: list[Any] = []
@@ -102,7 +102,7 @@ def fields_of(
 
 
 def _tools(messages: Sequence[Message], row: Mapping[str, Any], request: Mapping[str, Any]) -> Row:
-    """Return the definitions of tools, and the calls of the answer itself."""
+    """Return the tool definitions, and the tool calls of the answer itself."""
     tools = decoded(row.get("tools") or request.get("tools"))
     answer = next(m for m in reversed(messages) if m.get("role") == "assistant")
     found = {"tools": tools, "tool_calls": answer.get("tool_calls")}
@@ -110,7 +110,7 @@ def _tools(messages: Sequence[Message], row: Mapping[str, Any], request: Mapping
 
 
 def decoded(value: Any) -> Any:
-    """A value that a log holds as JSON text; any other as it is."""
+    """Decode a value that a log holds as JSON text; return any other value unaltered."""
     if isinstance(value, str) and value.lstrip()[:1] in ("[", "{"):
         try:
             return from_json(value.encode("utf-8", "surrogatepass"), "")
@@ -121,7 +121,7 @@ def decoded(value: Any) -> Any:
 
 
 def _pair(row: Row) -> tuple[Mapping[str, Any], Any]:
-    """The request and the reply in a row; the row itself where it holds them directly."""
+    """Return request and reply of a row; the row itself if it contains them directly."""
     request: Mapping[str, Any] = row
     for name in ("request", "body"):
         inner = decoded(row.get(name))
@@ -151,7 +151,7 @@ def _need(request: Mapping[str, Any], row: Row, name: str) -> Any:
 
 
 def _choices(reply: Any) -> tuple[list[Message], Row]:
-    """The answer of a reply of the chat API, and its log-probabilities and samples."""
+    """Return the answer of a chat API reply, with its log-probabilities and samples."""
     if isinstance(reply, str):
         return [{"role": "assistant", "content": reply}], {}
     choices = reply.get("choices")

@@ -1,4 +1,4 @@
-"""From the columns of an input row to the fields of a record."""
+"""Mapping of input columns to record fields."""
 
 from __future__ import annotations
 
@@ -35,22 +35,22 @@ _SAMPLE_KEYS = ("text", "image", "logprobs", "finish_reason")
 #: Fields whose lists are sometimes written as text.
 _LIST_FIELDS = ("samples", "contexts", "reference")
 _MOST_PLANS = 256
-_MOST_COUNTED = 16  # columns whose rows are counted
-_MOST_KEYS = 1_000  # of a plan that is kept
-_LOOKED_AT = 16  # columns of a row without a response, to find what is meant for it
+_MOST_COUNTED = 16  # maximum columns whose rows are counted
+_MOST_KEYS = 1_000  # maximum keys of a cached plan
+_LOOKED_AT = 16  # columns inspected in a row without a response, to suggest one
 _ABSENT = object()
 
 Plan = tuple[tuple[tuple[str, tuple[str, ...]], ...], tuple[str, ...]]
 
 
 class Columns:
-    """Which column feeds which field: the field's own name, else an alias, unless mapped.
+    """Mapping of columns to fields: explicit, by the field's own name, or by an alias.
 
     Args:
         mapping: record field -> column, or a dotted path into nested objects and lists.
-        prompts: rows may lack the response; those that do must have a prompt, and become
+        prompts: rows may lack the response; such rows need a prompt and become
             :class:`~veridical.io.prompts.Unanswered` records.
-        fixed: whoever sends the rows can give no options: messages name none.
+        fixed: the sender of the rows cannot set options, so messages name none.
 
     Raises:
         UsageError: an unknown field, or an empty column name.
@@ -69,16 +69,16 @@ class Columns:
         for field, column in self.mapping.items():
             _check_field(field, column)
             if not isinstance(column, str) or not column:
-                raise UsageError(f"{mapping_named(field, '...')}: give the name of a column")
+                raise UsageError(f"{mapping_named(field, '...')} requires the name of a column")
         self._plans: dict[tuple[str, ...], Plan] = {}
-        self._lists: dict[tuple[str, str], Rows] = {}  # by column and what became of its texts
+        self._lists: dict[tuple[str, str], Rows] = {}  # by column and kind of list
 
     def check_answers(self, columns: Sequence[str]) -> None:
-        """See that one of all ``columns`` of a table can be the response (or, where rows may lack
-        one, the prompt).
+        """Check that one of all ``columns`` of a table can be the response (or the prompt, if rows
+        may lack a response).
 
         Raises:
-            UsageError: none; the message names them, and the likeliest.
+            UsageError: there is no such column; the message names the columns, and the likeliest.
         """
         if "response" in self.mapping:
             return
@@ -87,11 +87,11 @@ class Columns:
             return
         hint = self._answers_hint([c for c in columns if field_by_name(c) == "response"], fields)
         raise UsageError(
-            f"the table has no column of answers; it has {named(columns) or 'no columns'}; {hint}"
+            f"the table has no answer column; it has {named(columns) or 'no columns'}; {hint}"
         )
 
     def warnings(self) -> list[str]:
-        """What one should know of the rows that became records so far, a line each."""
+        """Return warnings about the rows read so far, one line each."""
         lines = []
         for (column, kind), rows in self._lists.items():
             count = "1 row" if rows.count == 1 else f"{rows.count} rows"
@@ -106,11 +106,11 @@ class Columns:
         original: Mapping[str, Any] | None = None,
         folder: Path | None = None,
     ) -> Record:
-        """The record of one row.
+        """Make the record of one row.
 
         Args:
-            original: where mapped columns are looked up, when a reader made ``row`` out of it.
-            folder: in or below which a row may name image files; None: nowhere.
+            original: source of mapped columns, if a reader made ``row`` from it.
+            folder: folder in or below which a row may name image files; None forbids them.
 
         Raises:
             RowProblem: the row is not a valid record.
@@ -147,12 +147,13 @@ class Columns:
             raise from_validation(e, columns, fields) from None
 
     def _count(self, column: str, kind: str, row: int) -> None:
-        """Count a row with a list that is written as text; of very many columns, the first."""
+        """Count a row with a list that is written as text, for a limited number of columns."""
         if (column, kind) in self._lists or len(self._lists) < _MOST_COUNTED:
             self._lists.setdefault((column, kind), Rows()).add(row)
 
     def field_of(self, column: str) -> str | None:
-        """The field a column feeds; ``meta`` (an object) for one that a dotted path enters."""
+        """Return the field that a column feeds; ``meta`` (an object) for one that a dotted path
+        enters."""
         for field, path in self.mapping.items():
             if path == column:
                 return field
@@ -170,12 +171,12 @@ class Columns:
     def _fields(
         self, row: Mapping[str, Any], original: Mapping[str, Any]
     ) -> tuple[dict[str, Any], dict[str, str]]:
-        """Field -> value (``meta`` always there) and field -> the column it came from."""
+        """Return field -> value (always with ``meta``), and field -> its column."""
         keys = tuple(row)
         plan = self._plans.get(keys)
         if plan is None:
             plan = self._plan(keys)
-            # a hostile file has as many shapes as rows, or very large ones
+            # hostile files have as many shapes as rows, or very large ones
             if len(self._plans) < _MOST_PLANS and len(keys) <= _MOST_KEYS:
                 self._plans[keys] = plan
         known, unknown = plan
@@ -213,7 +214,7 @@ class Columns:
         if own_meta is not None:
             if not isinstance(own_meta, dict):
                 raise RowProblem(f"must be an object, got {shown(own_meta)}", columns["meta"])
-            # Neither the object nor a column of the same name may be lost.
+            # neither the object nor a column of the same name may be lost
             meta = {
                 **{f"column.{k}" if k in own_meta else k: v for k, v in meta.items()},
                 **own_meta,
@@ -236,16 +237,16 @@ class Columns:
     def _unanswered(
         self, row: Mapping[str, Any], fields: Mapping[str, Any], columns: Mapping[str, str]
     ) -> type[Record]:
-        """What a row without a response becomes, where there may be such rows."""
+        """Return the record class of a row without a response, where such rows are allowed."""
         from veridical.io.prompts import Unanswered, messages_of
 
         if not self._prompts:
             raise self._no_response(row)
         for field in ("logprobs", "sentences", "unit_labels"):
             if field in fields:
-                raise RowProblem("belongs to a response, and the row has none", columns[field])
+                raise RowProblem("requires a response, which the row lacks", columns[field])
         if not isinstance(fields.get("prompt"), (str, list, type(None))):
-            return Unanswered  # refused with the other fields of a wrong type
+            return Unanswered  # refused later with the other fields of a wrong type
         try:
             messages_of(fields.get("prompt"))
         except RowProblem as e:
@@ -259,7 +260,7 @@ class Columns:
                 return RowProblem("is null; a response must be text", name)
         has = f"the row has {named(row)}" if row else "the row is empty"
         some = dict(islice(row.items(), _LOOKED_AT))
-        # to compare spellings takes time, which a file of very many shapes of rows does not get
+        # comparing spellings takes time, so files with very many shapes of rows are skipped
         meant = field_by_name if len(self._plans) < _MOST_PLANS else known_name
         likely = [c for c, v in some.items() if isinstance(v, str) and meant(c) == "response"]
         hint = self._answers_hint(likely, {self.field_of(column) for column in some})
@@ -269,11 +270,11 @@ class Columns:
         return RowProblem(f"is missing; {has}; {hint}", "response")
 
     def _answers_hint(self, likely: Sequence[str], fields: Container[str | None]) -> str:
-        """What to do where there is no column of answers.
+        """Return advice on a missing answer column.
 
         Args:
-            likely: columns that may be it, the likeliest first.
-            fields: those that there are columns of.
+            likely: candidate columns, likeliest first.
+            fields: fields that have a column.
         """
         if likely:
             how = "call it response" if self._fixed else mapping_named("response", likely[0])
@@ -284,10 +285,10 @@ class Columns:
         name = f"{name}, or name it: {mapping_named('response', 'COLUMN')}"
         if "prompt" not in fields:
             return name
-        return f"{name}; or have a language model answer the prompts: {option_named('llm', 'NAME')}"
+        return f"{name}; or answer the prompts by a language model: {option_named('llm', 'NAME')}"
 
     def _choose(self, row: Mapping[str, Any], field: str, candidates: Iterable[str]) -> str:
-        """The field's own column when it has a value, else the one alias that has one."""
+        """Return the field's own column if it has a value, else the single alias that has one."""
         filled = [c for c in candidates if row[c] is not None]
         if not filled:
             return next(iter(candidates))
@@ -303,11 +304,11 @@ class Columns:
 
 
 def no_column(path: str, columns: Sequence[str]) -> str:
-    """That no row has a column, with what there is and the nearest name.
+    """Return a message that no row has a column, with the existing columns and the nearest name.
 
     Args:
         path: the column, or a dotted path.
-        columns: those that there are.
+        columns: the existing columns.
     """
     near = difflib.get_close_matches(path, columns, n=1, cutoff=0.6)
     hint = f"; did you mean {shown(near[0])}?" if near else ""
@@ -315,15 +316,15 @@ def no_column(path: str, columns: Sequence[str]) -> str:
 
 
 def has_path(row: Mapping[str, Any], path: str) -> bool:
-    """Whether a row has what a mapping names: a column, or a dotted path into one."""
+    """Return True if a row has the column, or the dotted path, that a mapping names."""
     return _lookup(row, path) is not _ABSENT
 
 
 def check_finite(value: Any, column: str | None) -> None:
-    """Refuse NaN and infinities, which no JSON result could carry (``1e999`` reads as one)."""
+    """Refuse NaN and infinities, which JSON cannot represent (``1e999`` is read as infinity)."""
     if isinstance(value, float):
         if not math.isfinite(value):
-            raise RowProblem("holds a number that is too large or not a number", column)
+            raise RowProblem("contains infinity or NaN, which JSON cannot represent", column)
     elif isinstance(value, dict):
         for v in value.values():
             check_finite(v, column)
@@ -339,13 +340,13 @@ def _check_field(field: str, column: str) -> None:
         if field in aliases:
             raise UsageError(
                 f"{field!r} is a column name; the record's field is "
-                f"{known!r}: write {mapping_named(known, column)} (field, then column)"
+                f"{known!r}; write {mapping_named(known, column)} (field first, then column)"
             )
     raise unknown_name("record field", visible(str(field)), ALIASES)
 
 
 def _is_conversation(value: Any) -> bool:
-    """Whether it is a list of messages: objects that say whose they are."""
+    """Return True if the value is a list of messages (objects with a role)."""
     return (
         isinstance(value, list)
         and bool(value)
@@ -371,7 +372,7 @@ def _lookup(row: Mapping[str, Any], path: str) -> Any:
 
 
 def _each(shape: Callable[[dict[str, Any]], dict[str, Any]], value: Any) -> Any:
-    """A list with its objects in our terms; an object alone is a list of one."""
+    """Return a list with its objects in our terms; a single object becomes a list of one."""
     if not isinstance(value, list):
         return [shape(value)] if isinstance(value, dict) else value
     return [shape(v) if isinstance(v, dict) else v for v in value]
@@ -386,13 +387,13 @@ def _sample(value: dict[str, Any]) -> dict[str, Any]:
 
 def _context(value: dict[str, Any]) -> dict[str, Any]:
     kept = value.get("kwargs")
-    if value.get("lc") is not None and isinstance(kept, dict):  # as LangChain serialises it
+    if value.get("lc") is not None and isinstance(kept, dict):  # LangChain's serialised form
         value = kept
     context = {"id": value["id"]} if "id" in value else {}
     metadata = value.get("metadata")
     source = metadata.get("source") if isinstance(metadata, dict) else None
     named = isinstance(source, (str, int)) and not isinstance(source, bool)
-    # the id of a LangChain document is that of a piece, which nobody knows
+    # the id of a LangChain document is that of an internal chunk
     if named and (context.get("id") is None or "page_content" in value):
         context["id"] = source
     for name in CONTEXT_TEXT:
@@ -407,7 +408,7 @@ def _logprobs(value: Any) -> Any:
 
 
 def _token(value: Any) -> Any:
-    """An entry in our terms; OpenAI calls the alternatives ``top_logprobs``."""
+    """Return an entry in our terms; OpenAI calls the alternatives ``top_logprobs``."""
     if not isinstance(value, dict):
         return value
     top = value.get("top")

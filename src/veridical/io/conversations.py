@@ -1,13 +1,12 @@
-"""Conversations of the usual APIs as what a record needs: prompt, answer and sources.
+"""Prompt, answer and sources of conversations in common API formats.
 
-OpenAI chat and responses, Anthropic messages and whatever logs hold of them are first brought into
-one form, that of OpenAI's chat messages (:func:`from_chat`, :func:`from_responses`,
-:func:`from_anthropic`). :func:`contexts_of` finds in it what the answer should be grounded in:
-every content part of every tool message under its tool's name, documents, and, where asked for, the
-system prompt. The last message of the assistant is the answer, what stands before it the prompt.
+OpenAI chat and responses, Anthropic messages and their logged forms are first converted to OpenAI's
+chat messages (:func:`from_chat`, :func:`from_responses`, :func:`from_anthropic`).
+:func:`contexts_of` then extracts the sources: content parts of tool messages under their tool's
+name, documents and, on request, the system prompt. The assistant's last message is the answer; the
+messages before it are the prompt.
 
-Texts are taken as they are. Faults are :class:`~veridical.io.problems.RowProblem` with the place of
-what is wrong.
+Texts are not altered. Errors are :class:`~veridical.io.problems.RowProblem` with the location.
 """
 
 from __future__ import annotations
@@ -26,17 +25,17 @@ Context = dict[str, Any]
 ROLES = ("system", "developer", "user", "assistant", "tool", "function")
 _SYSTEM = ("system", "developer")
 _TOOL = ("tool", "function")
-#: Parts of messages that are no text: what they hold is not read as evidence.
+#: Message parts that are not text; they are not read as evidence.
 _NO_TEXT = frozenset(
     {"image", "image_url", "input_image", "audio", "input_audio", "output_audio", "video"}
     | {"file", "input_file", "thinking", "redacted_thinking", "reasoning", "computer_screenshot"}
     | {"tool_use", "server_tool_use", "tool_reference", "container_upload"}
 )
 _DOCUMENT = ("document", "search_result")
-#: Where the text of a part stands, the first that is there.
+#: Fields with the text of a part, in order of preference.
 _TEXTS = ("text", "content", "output", "result", "response", "snippet", "contents", "page_content")
-_DEEPEST = 16  # parts within parts
-#: Calls among the items of the responses API that carry their results.
+_DEEPEST = 16  # maximum nesting of parts
+#: Responses API calls that include their results.
 _RESULTS = {
     "file_search_call": "results",
     "code_interpreter_call": "outputs",
@@ -46,13 +45,13 @@ _RESULTS = {
 
 
 def from_chat(messages: Any, where: str = "messages") -> list[Message]:
-    """OpenAI chat messages, checked.
+    """Check OpenAI chat messages and return them.
 
     Args:
-        where: what the list is called, for messages of errors.
+        where: name of the list in errors.
 
     Raises:
-        RowProblem: it is no list of messages.
+        RowProblem: the value is not a list of messages.
     """
     found = []
     for i, message in enumerate(_list(messages, where)):
@@ -73,14 +72,16 @@ def from_chat(messages: Any, where: str = "messages") -> list[Message]:
 
 
 def from_anthropic(system: Any, messages: Any, where: str = "messages") -> list[Message]:
-    """Anthropic messages as chat messages: ``tool_result`` blocks, also those of tools that run at
-    the server, become tool messages, ``tool_use`` blocks tool calls.
+    """Convert Anthropic messages to chat messages.
+
+    ``tool_result`` blocks, also those of server tools, become tool messages; ``tool_use`` blocks
+    become tool calls.
 
     Args:
-        system: the request's ``system``: text or blocks; None where it has none.
+        system: the request's ``system``: text or blocks; None if it has no such field.
 
     Raises:
-        RowProblem: they are no such messages.
+        RowProblem: they are not such messages.
     """
     found: list[Message] = []
     if system is not None:
@@ -104,7 +105,8 @@ def from_anthropic(system: Any, messages: Any, where: str = "messages") -> list[
 
 
 def _of_blocks(role: str, blocks: Sequence[Any]) -> Iterator[Message]:
-    """Messages of one Anthropic message. Text after a tool's result is a message of its own."""
+    """Yield the messages of one Anthropic message. Text after a tool's result is a separate
+    message."""
     parts: list[Any] = []
     calls: list[Any] = []
 
@@ -143,15 +145,16 @@ def _of_blocks(role: str, blocks: Sequence[Any]) -> Iterator[Message]:
 
 
 def from_responses(instructions: Any, items: Any, where: str = "input") -> list[Message]:
-    """Items of OpenAI's responses API as chat messages: ``function_call_output`` items become tool
-    messages, ``function_call`` items tool calls.
+    """Convert items of OpenAI's responses API to chat messages.
+
+    ``function_call_output`` items become tool messages, ``function_call`` items tool calls.
 
     Args:
-        instructions: the request's system prompt; None where it has none.
+        instructions: the request's system prompt; None if it has no such field.
         items: a text, or a list of items.
 
     Raises:
-        RowProblem: they are no such items.
+        RowProblem: they are not such items.
     """
     found: list[Message] = []
     if instructions is not None:
@@ -184,21 +187,21 @@ def from_responses(instructions: Any, items: Any, where: str = "input") -> list[
 
 
 def answer_of(messages: Sequence[Message], where: str = "messages") -> tuple[list[Message], str]:
-    """The messages before the last one of the assistant, and that one's text; "" where it only
-    calls tools.
+    """Return the messages before the assistant's last one, and its text ("" if it only calls
+    tools).
 
     Raises:
-        RowProblem: no message is the assistant's.
+        RowProblem: there is no assistant message.
     """
     for i in range(len(messages) - 1, -1, -1):
         if messages[i].get("role") == "assistant":
             return list(messages[:i]), said(messages[i])
-    raise RowProblem("has no message of the assistant, so there is no answer", where)
+    raise RowProblem("has no assistant message, so there is no answer", where)
 
 
 def said(message: Message) -> str:
-    """The text of a message of the assistant: of parts, all that are text; a refusal where that is
-    all there is."""
+    """Return the text of an assistant message: all text parts, or a refusal if there is no other
+    text."""
     content = message.get("content")
     if isinstance(content, list):
         content = _joined(content)
@@ -209,7 +212,7 @@ def said(message: Message) -> str:
 
 
 def _joined(parts: Sequence[Any]) -> str:
-    """The texts of parts. What follows directly is one text, as in an answer with citations."""
+    """Join the texts of parts. Adjacent parts form one text, as in an answer with citations."""
     text, apart = "", False
     for part in parts:
         piece = part if isinstance(part, str) else None
@@ -228,15 +231,15 @@ def _joined(parts: Sequence[Any]) -> str:
 def contexts_of(
     messages: Sequence[Message], documents: Any = None, *, system: bool = False
 ) -> list[Context]:
-    """What an answer to the messages should be grounded in, in their order, after the documents.
+    """Return the sources for an answer to the messages, in order, after the documents.
 
     Args:
-        messages: of one of the functions above.
-        documents: a request's or a row's field of documents; None where it has none.
-        system: whether the system prompt is a source too, as ``system``.
+        messages: result of one of the functions above.
+        documents: document field of a request or row; None if it has no such field.
+        system: True to include the system prompt as a source named ``system``.
 
     Raises:
-        RowProblem: the documents are none.
+        RowProblem: the documents are invalid.
     """
     found = documents_of(documents)
     names = _tool_names(messages)
@@ -257,11 +260,11 @@ def contexts_of(
 
 
 def documents_of(value: Any, where: str = "documents") -> list[Context]:
-    """The contexts in a field of documents: texts, or objects with a text and perhaps an id, a
-    title or a name (also ``{"id": ..., "data": {...}}``).
+    """Return the contexts in a document field: texts, or objects with a text and optionally an id,
+    a title or a name (also ``{"id": ..., "data": {...}}``).
 
     Raises:
-        RowProblem: it holds something else.
+        RowProblem: the field contains something else.
     """
     if value is None:
         return []
@@ -289,7 +292,8 @@ def documents_of(value: Any, where: str = "documents") -> list[Context]:
 
 
 def _without_type(body: Mapping[str, Any]) -> dict[str, Any]:
-    """A document as a part whose text is one of its usual fields; else all of it is the text."""
+    """Return a document as a part whose text is one of its usual fields; otherwise all of it is
+    text."""
     for key in _TEXTS:
         if isinstance(body.get(key), (str, list)):
             return {key: body[key]}
@@ -299,7 +303,7 @@ def _without_type(body: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _tool_names(messages: Sequence[Message]) -> dict[str, str]:
-    """The tool that each call was of, by the call's id."""
+    """Return the tool of each call, by the call's id."""
     names = {}
     for message in messages:
         calls = message.get("tool_calls")
@@ -315,7 +319,7 @@ def _tool_names(messages: Sequence[Message]) -> dict[str, str]:
 
 
 def _documents_among(content: Any) -> Iterator[tuple[str, str]]:
-    """Names and texts of the documents among the parts of a message."""
+    """Yield names and texts of the documents among the parts of a message."""
     for part in content if isinstance(content, list) else ():
         if isinstance(part, dict) and part.get("type") in _DOCUMENT:
             yield from _texts(part)
@@ -324,8 +328,8 @@ def _documents_among(content: Any) -> Iterator[tuple[str, str]]:
 
 
 def _texts(value: Any, name: str = "document", depth: int = 0) -> Iterator[tuple[str, str]]:
-    """Every text of a content, with the name of the document that it is of. What is an object
-    without a known form is given as JSON: that is what the model read."""
+    """Yield every text of a content, with the name of its document. An object of unknown form is
+    given as JSON, because the model read it so."""
     if depth > _DEEPEST or value is None:
         return
     if isinstance(value, str):

@@ -1,4 +1,4 @@
-"""How many rows a file has, counted without parsing them."""
+"""Row counts of files, without parsing."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from pathlib import Path
 from typing import BinaryIO, cast
 
 _GZIP = b"\x1f\x8b"
-_LARGE = 1 << 30  # bytes: of larger files the beginning tells, by its rows a byte
+_LARGE = 1 << 30  # bytes; the count of larger files is estimated from their beginning
 
 
 def count_rows(path: str, format: str) -> int | None:
-    """The rows of a JSONL, CSV or TSV file, compressed or not; of one over 1 GB estimated by its
-    first GB. Blank lines do not count.
+    """Count the rows of a JSONL, CSV or TSV file, compressed or not; estimate a file over 1 GB from
+    its first GB. Blank lines do not count.
 
     Returns:
-        None for other formats, and where the file cannot be read as what it should be.
+        None for other formats and unreadable files.
     """
     if format not in ("jsonl", "csv", "tsv"):
         return None
@@ -29,7 +29,7 @@ def count_rows(path: str, format: str) -> int | None:
             first = file.read(1)
             while first.isspace():
                 first = file.read(1)
-            if format == "jsonl" and first == b"[":  # one array, not a row a line
+            if format == "jsonl" and first == b"[":  # one array, not one row per line
                 return None
             file.seek(0)
             size = None if compressed else raw.seek(0, io.SEEK_END)
@@ -43,7 +43,8 @@ def count_rows(path: str, format: str) -> int | None:
 
 
 def _count(lines: Iterable[bytes], *, quoted: bool) -> tuple[int, int]:
-    """Rows and bytes of the first lines. A row of ``quoted`` ends where all quotes are closed."""
+    """Count rows and bytes of the first lines. A ``quoted`` row ends where all quotes are
+    closed."""
     rows = read = 0
     inside = False
     for line in lines:

@@ -1,4 +1,4 @@
-"""Files and byte streams: opening, telling the format, hashing, copying."""
+"""Files and byte streams: opening, format detection, hashing, copying."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ FieldOf = Callable[[str], "str | None"]
 _GZIP = b"\x1f\x8b"
 _BLOCK = 1 << 20
 _BUFFER = 1 << 18
-_CHECKED = 16  # rows given after a look at the file
+_CHECKED = 16  # rows yielded between checks of the file
 
 
 def text_rows(
@@ -41,7 +41,7 @@ def text_rows(
     quotes: bool,
     whole: bool = False,
 ) -> Rows:
-    """Rows of a stream in one of the text formats."""
+    """Return the rows of a stream in one of the text formats."""
     if format == "jsonl":
         return formats.jsonl_rows(stream, cursor)
     if format == "json":
@@ -60,11 +60,13 @@ def text_rows(
 
 
 class FilePart:
-    """One regular file, read anew at every iteration. From its :meth:`digest` on, what is read is
-    what was hashed: a file that has changed stops the reading.
+    """A regular file, read again at every iteration.
+
+    After :meth:`digest`, the content must match the hash: a file that has changed stops the
+    reading.
 
     Args:
-        folder: in or below which rows may name images; None of a copy of what stood elsewhere.
+        folder: folder in or below which rows may name images; None for a copy of another input.
     """
 
     reiterable = True
@@ -92,18 +94,18 @@ class FilePart:
         self._raw: io.FileIO | None = None
         self._cursor: Cursor | None = None
         self._hash: str | None = None
-        self._stamp: tuple[int, ...] | None = None  # of the file when it had that hash
+        self._stamp: tuple[int, ...] | None = None  # file status at the time of the hash
 
     @property
     def size(self) -> int:
-        """Bytes; those that were hashed, once they were."""
+        """Size in bytes; after hashing, that of the hashed content."""
         return Path(self.path).stat().st_size if self._stamp is None else self._stamp[2]
 
     def rows(self, cursor: Cursor) -> Rows:
-        """Rows of the file.
+        """Yield the rows of the file.
 
         Raises:
-            UsageError: it cannot be read, or has changed since it was hashed.
+            UsageError: the file cannot be read, or has changed since it was hashed.
         """
         self._cursor = cursor
         rows = self._rows(cursor)
@@ -113,7 +115,7 @@ class FilePart:
             try:
                 for row in islice(rows, _CHECKED):
                     some.append(row)
-            except UsageError as e:  # of a file that was cut, perhaps
+            except UsageError as e:  # possibly because the file was truncated
                 error = e
             self._verify()
             yield from some
@@ -139,7 +141,7 @@ class FilePart:
             )
 
     def check(self) -> None:
-        """Read the beginning, to find now what would stop a later reading.
+        """Read the beginning, to raise errors before a later reading.
 
         Raises:
             UsageError: no header, not JSON, not Parquet and the like.
@@ -153,13 +155,13 @@ class FilePart:
             return int(file.metadata.num_rows)
 
     def count(self) -> int | None:
-        """Rows, counted without parsing them; see :func:`~veridical.io.counting.count_rows`."""
+        """Count the rows without parsing; see :func:`~veridical.io.counting.count_rows`."""
         if self.format == "parquet":
             return self._row_count
         return count_rows(self.path, self.format)
 
     def position(self) -> float:
-        """The part read so far, from 0 to 1."""
+        """Return the share read so far, 0 to 1."""
         if self.format == "parquet":
             return self._cursor.done / (self._row_count or 1) if self._cursor else 0.0
         try:
@@ -168,10 +170,10 @@ class FilePart:
             return 1.0
 
     def digest(self) -> str:
-        """Hash of the bytes of the file.
+        """Return the hash of the file's bytes.
 
         Raises:
-            UsageError: it is being written to.
+            UsageError: the file is being written.
         """
         if self._hash is None:
             stamp = self._look()
@@ -180,22 +182,22 @@ class FilePart:
         return self._hash
 
     def _verify(self) -> None:
-        """Check that the file is what it was when it was hashed.
+        """Check that the file has not changed since it was hashed.
 
         Raises:
-            UsageError: it is not.
+            UsageError: it has changed.
         """
         if self._hash is None or (stamp := self._look()) == self._stamp:
             return
         if stamp is None or self._read_hash() != self._hash:
             raise UsageError(
-                f"{self.name}: the file has changed since it was read first; what was scored is "
-                "kept. Put it back, or run the same command again to score what it holds now"
+                f"{self.name}: the file has changed since it was first read; existing scores are "
+                "kept. Restore the file, or run the same command again to score its new content"
             )
-        self._stamp = stamp  # touched or copied over, with what it had
+        self._stamp = stamp  # touched or copied, with the same content
 
     def _look(self) -> tuple[int, ...] | None:
-        """What a change of the file changes too; None where it is gone."""
+        """Return file properties that change with its content; None if the file is missing."""
         try:
             status = Path(self.path).stat()
         except OSError:
@@ -211,7 +213,7 @@ class FilePart:
 
 
 class StreamPart:
-    """Standard input, a pipe or the like: it can be read once."""
+    """A stream such as standard input or a pipe, which can be read once."""
 
     reiterable = False
     size = None
@@ -237,13 +239,13 @@ class StreamPart:
         return self._tell()[0]
 
     def _tell(self) -> tuple[str, bool]:
-        """Format and whether gzipped, by what waits to be read."""
+        """Detect the format and gzip compression from buffered bytes."""
         if self._told is None:
             head = self._stream.peek(_BUFFER)
             compressed = head.startswith(_GZIP)
             if compressed:
                 head = _head_of_gzip(head)
-            # A pipe that brings nothing is a file of no rows.
+            # an empty pipe is a file without rows
             format = formats.sniff(head, self.name) if head else "jsonl"
             self._told = format, compressed
         return self._told
@@ -269,7 +271,7 @@ class StreamPart:
         raise UsageError(f"{self.name} can be read only once")
 
     def copy_to(self, path: str) -> FilePart:
-        """Copy what is still to be read to a file, which is then read in its place."""
+        """Copy the unread rest to a file, which is then read instead."""
         format, compressed = self._tell()
         with _new(path) as out:
             while block := self._stream.read(_BLOCK):
@@ -286,7 +288,7 @@ class StreamPart:
 
 
 def _new(path: str) -> BinaryIO:
-    """A new file that only its owner reads: a copy of an input."""
+    """Create a file that only its owner may read: a copy of an input."""
     return os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb")
 
 
@@ -323,10 +325,10 @@ def open_stdin(field_of: FieldOf, quotes: bool, whole: bool = False) -> StreamPa
 def open_path(
     path: str | os.PathLike[str], field_of: FieldOf, quotes: bool, whole: bool = False
 ) -> FilePart | StreamPart:
-    """The file at ``path``, its format told, its beginning read once to see that it can be.
+    """Open the file at ``path``: detect its format, and read its beginning to check it.
 
     Raises:
-        UsageError: it is not there, is a folder, may not be read, or has no known format.
+        UsageError: it does not exist, is a folder, cannot be read, or has an unknown format.
     """
     place = os.fspath(path)
     name = display(place)
@@ -361,10 +363,10 @@ def open_path(
 
 
 def raw_rows(path: Path) -> Iterator[tuple[int | None, dict[str, Any] | RowProblem]]:
-    """Line and row of each row of a file, as it stands there.
+    """Yield line and unaltered row of each row of a file.
 
     Raises:
-        UsageError: it cannot be read.
+        UsageError: the file cannot be read.
     """
     for line, row in open_path(path, lambda column: None, True).rows(Cursor()):
         assert row is not None  # nothing is skipped
@@ -387,7 +389,7 @@ def _format_of(path: str, name: str) -> tuple[str, bool]:
             raise UsageError(f"{name}: cannot be read: {reason(e)}") from None
     start = head.removeprefix(BOM).lstrip()
     if format == "jsonl" and start.startswith(b"[") and formats.begins_json_list(start):
-        with open_raw(path, name) as raw, suppress(UsageError):  # of lines that are none
+        with open_raw(path, name) as raw, suppress(UsageError):  # of invalid lines
             formats.json_list(buffered(raw, compressed), name)
             format = "json"
     elif format == "json":
@@ -400,10 +402,10 @@ def _format_of(path: str, name: str) -> tuple[str, bool]:
 
 
 def spool_rows(rows: Iterable[tuple[Any, Any]], path: str, name: str) -> FilePart:
-    """Write rows from memory as JSON lines that :func:`spooled_rows` reads back.
+    """Write rows from memory as JSON lines for :func:`spooled_rows`.
 
     Each line is an object with one of ``row``, ``record`` or ``error``, because a generator may
-    give all three.
+    yield all three.
     """
     import pydantic_core
 
@@ -417,13 +419,15 @@ def spool_rows(rows: Iterable[tuple[Any, Any]], path: str, name: str) -> FilePar
             try:
                 line = pydantic_core.to_json(item, inf_nan_mode="constants")
             except ValueError as e:
-                line = json.dumps({"error": f"cannot be kept: {reason(e)}", "field": None}).encode()
+                line = json.dumps(
+                    {"error": f"cannot be stored: {reason(e)}", "field": None}
+                ).encode()
             out.write(line + b"\n")
     return FilePart(path, "spool", name=name, field_of=str)
 
 
 def spooled_rows(stream: BinaryIO, cursor: Cursor) -> Iterator[tuple[None, Any]]:
-    """What :func:`spool_rows` wrote."""
+    """Read rows written by :func:`spool_rows`."""
     import pydantic_core
 
     for line in stream:

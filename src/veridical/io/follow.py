@@ -1,5 +1,8 @@
-"""JSON lines as they are written: a file, or the files of a folder, that grow, are rotated, are
-cut, and end in the middle of a line."""
+"""Following of JSON lines files while they grow.
+
+A followed file, or the files of a followed folder, may be rotated or truncated, and may end within
+a line.
+"""
 
 from __future__ import annotations
 
@@ -16,34 +19,34 @@ from veridical.io.lines import BOM, LONGEST_LINE, from_json
 from veridical.io.problems import RowProblem
 from veridical.text.display import display, reason
 
-#: Seconds between two looks at what is followed.
+#: Seconds between two checks of the followed files.
 INTERVAL = 0.5
 _BLOCK = 1 << 18
-_REMEMBERED = 64  # bytes before the place that was read to: a file that was rewritten has others
-_MOST_OPEN = 64  # files that stay open between two looks, so that a rotated one is read to its end
+_REMEMBERED = 64  # bytes before the read position, compared to detect a rewritten file
+_MOST_OPEN = 64  # files kept open between two checks, so that a rotated file is read to its end
 _SUFFIXES = {suffix for suffix, format in EXTENSIONS.items() if format == "jsonl"}
 
 Line = tuple[int, Raw]
 
 
 class Followed:
-    """The rows of what is followed, as one input of a :class:`~veridical.io.Source`.
+    """Rows of followed files, as one input of an :class:`~veridical.io.source.InputSource`.
 
-    Of a folder these are the ``.jsonl`` and ``.ndjson`` files in it, those too that appear later.
-    A file that is renamed within the folder is the same file.
+    A folder includes its ``.jsonl`` and ``.ndjson`` files, also those that appear later. A file
+    that is renamed within the folder stays the same file.
 
     Args:
         path: a file or a folder.
-        once: end where the files end now; a last line without its end is a row then.
-        from_end: pass over the lines that are complete now.
-        stop: set, it ends the rows.
+        once: stop at the current end of the files; an unterminated last line is then a row.
+        from_end: skip the lines that are complete now.
+        stop: event that ends the rows.
 
     Attributes:
-        name, line: where the row that was given last stands; ``line`` counts from 1.
-        files: how many were read from.
+        name, line: location of the last row; ``line`` counts from 1.
+        files: number of files read.
 
     Raises:
-        UsageError: the path is neither, or a file of another format.
+        UsageError: the path is not a file or folder, or a file of another format.
     """
 
     format = "jsonl"
@@ -81,11 +84,11 @@ class Followed:
 
     @property
     def unfinished(self) -> int:
-        """Files whose last line has no end yet."""
+        """Number of files whose last line is not terminated yet."""
         return sum(log.unfinished for log in self._logs.values())
 
     def rows(self, cursor: Cursor) -> Iterator[tuple[int | None, Raw]]:
-        """Rows and what is wrong with them, as they come; blank lines are no rows."""
+        """Yield rows and problems as they arrive; blank lines are not rows."""
         while True:
             busy = False
             for log in self._found():
@@ -114,7 +117,7 @@ class Followed:
                 yield line, row
 
     def _found(self, skip: bool = False) -> list[_Log]:
-        """What there is to read now, in the order of its names; those that are gone before."""
+        """Return the logs to read now, ordered by name, preceded by those that were removed."""
         there: dict[tuple[int, int], Path] = {}
         for path in self._paths():
             try:
@@ -123,7 +126,7 @@ class Followed:
                 continue
             if stat.S_ISREG(status.st_mode):
                 there.setdefault((status.st_dev, status.st_ino), path)
-        if not there and not self._folder:  # a rotation may be in the middle
+        if not there and not self._folder:  # a rotation may be in progress
             return list(self._logs.values())
         for key, log in self._logs.items():
             log.gone = key not in there
@@ -152,17 +155,17 @@ class Followed:
         return None
 
     def digest(self) -> str:
-        raise UsageError("what is followed has no end to be hashed")
+        raise UsageError("a followed input has no end and cannot be hashed")
 
 
 class _Log:
-    """One file, and how far it is read.
+    """A file and its read position.
 
     Attributes:
         path: its latest name.
-        gone: whether it has no name any more that is followed: what it still holds is its last.
-        keep: whether it stays open.
-        at_end: whether all that it held was read.
+        gone: True if it no longer has a followed name: its remaining content is the last.
+        keep: True if it stays open.
+        at_end: True if all its content was read.
     """
 
     def __init__(self, path: Path, skip: bool) -> None:
@@ -186,7 +189,7 @@ class _Log:
         self._before = b""
 
     def _skip(self) -> None:
-        """Pass over the complete lines."""
+        """Skip the complete lines."""
         complete = number = 0
         while block := self._read():
             if (end := block.rfind(b"\n")) >= 0:
@@ -196,10 +199,10 @@ class _Log:
         self.at_end = False
 
     def lines(self, last: bool = False) -> Iterator[Line]:
-        """The lines of the next block of the file, each with its number.
+        """Yield the lines of the next block of the file, each with its number.
 
         Args:
-            last: nothing comes after it: a line without its end is one, once all was read.
+            last: True if nothing follows: once all is read, an unterminated line counts as a line.
         """
         block = self._read()
         self.at_end = len(block) < _BLOCK
@@ -213,7 +216,7 @@ class _Log:
             yield from self._line(b"")
 
     def _keep(self, piece: bytes) -> None:
-        """Hold the beginning of a line; of one that is too long its length."""
+        """Buffer the beginning of a line, or only the length of an overlong line."""
         if self._too_long or len(self._rest) + len(piece) > LONGEST_LINE:
             self._too_long = (self._too_long or len(self._rest)) + len(piece)
             self._rest.clear()
@@ -239,8 +242,8 @@ class _Log:
             yield self._number, e
 
     def _read(self) -> bytes:
-        """What follows the part that was read, at most a block of it. A file that is shorter than
-        that part, or holds something else there, was written anew: it is read from its start."""
+        """Read at most one block after the read position. A file that is shorter or has changed
+        before that position was rewritten, and is read from its start."""
         try:
             if self._file is None:
                 self._file = self.path.open("rb", buffering=0)
@@ -249,7 +252,7 @@ class _Log:
                 self._begin()
             self._file.seek(self._position)
             block = self._file.read(_BLOCK)
-        except OSError:  # taken away, or not ours to read any more
+        except OSError:  # removed, or no longer readable
             self.close()
             return b""
         self._position += len(block)
@@ -262,7 +265,7 @@ class _Log:
         return self._file.read(len(self._before)) == self._before
 
     def close(self) -> None:
-        """Close the file; it is opened again where there is more to read."""
+        """Close the file; it is reopened if there is more to read."""
         if self._file is not None:
             self._file.close()
             self._file = None

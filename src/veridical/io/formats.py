@@ -1,4 +1,4 @@
-"""One iterator a file format. Each yields ``(line, row)``; a bad row comes as a problem."""
+"""Row iterators per file format, yielding ``(line, row)`` or a row problem."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from veridical.io.problems import RowProblem
 from veridical.io.row_shapes import transposed
 from veridical.text.display import named, reason, shown, visible
 
-#: A row as read, before any field is looked at; None where the caller asked to skip it.
+#: A row before its fields are interpreted; None if the caller asked to skip it.
 Raw = dict[str, Any] | RowProblem | None
 Rows = Iterator[tuple[int | None, Raw]]
 
 LARGEST_JSON = 2 * 1024**3
 PARQUET_BATCH = 256
-#: Bytes of a column of a Parquet file that are read at a time.
+#: Bytes of a Parquet column read at once.
 PARQUET_BUFFER = 1 << 18
 EXTENSIONS = {
     ".jsonl": "jsonl",
@@ -38,13 +38,13 @@ EXTENSIONS = {
 
 @dataclass
 class Cursor:
-    """How far a reading is: the rows still to be counted but not parsed, and those given."""
+    """Position of a reading: rows still to skip without parsing, and rows yielded."""
 
     skip: int = 0
     done: int = 0
 
     def skips(self) -> bool:
-        """Whether the row at hand is to be passed over; counts it if so."""
+        """Return True if the current row is to be skipped, and count it."""
         if self.skip:
             self.skip -= 1
             return True
@@ -52,7 +52,7 @@ class Cursor:
 
 
 def jsonl_rows(stream: BinaryIO, cursor: Cursor) -> Rows:
-    """One JSON object a line; blank lines are not rows."""
+    """Read one JSON object per line; blank lines are not rows."""
     for number, line in read_lines(stream):
         if isinstance(line, RowProblem):
             yield number, None if cursor.skips() else line
@@ -71,18 +71,18 @@ def jsonl_rows(stream: BinaryIO, cursor: Cursor) -> Rows:
 
 
 def as_row(value: Any) -> dict[str, Any] | RowProblem:
-    """An object, or why it is not a row."""
+    """Return an object as a row; anything else is a problem."""
     if isinstance(value, dict):
         return value
     return RowProblem(f"a row must be a JSON object, got {shown(value)}")
 
 
 def json_list(stream: BinaryIO, name: str, *, whole: bool = False) -> list[Any]:
-    """The rows of a JSON file that holds one list, an object with a single list of objects, or an
-    object of equally long lists, a column each; with ``whole``, an object is a row.
+    """Return the rows of a JSON file: one list, an object with a single list of objects, or an
+    object of equally long lists (columns). With ``whole``, an object is one row.
 
     Raises:
-        UsageError: it does not, is not JSON, or is too large to be read whole.
+        UsageError: the file has another structure, is not JSON, or is too large.
     """
     try:
         data = stream.read(LARGEST_JSON + 1)
@@ -90,8 +90,8 @@ def json_list(stream: BinaryIO, name: str, *, whole: bool = False) -> list[Any]:
         raise UsageError(f"{name}: cannot be read: {reason(e)}") from None
     if len(data) > LARGEST_JSON:
         raise UsageError(
-            f"{name}: a JSON file is read whole and this one is over 2 GB; "
-            "write one object a line (JSONL) instead"
+            f"{name}: a JSON file is read as a whole and this one exceeds 2 GB; "
+            "write one object per line (JSONL) instead"
         )
     try:
         value = from_json(data.removeprefix(BOM), "not JSON", nan=True)
@@ -115,7 +115,7 @@ def json_list(stream: BinaryIO, name: str, *, whole: bool = False) -> list[Any]:
 
 
 def rows_inside(value: Any) -> list[str]:
-    """Names of the entries of an object that are lists of objects."""
+    """Return the names of an object's entries that are lists of objects."""
     if not isinstance(value, dict):
         return []
     return [
@@ -124,7 +124,7 @@ def rows_inside(value: Any) -> list[str]:
 
 
 def _is_columns(value: Any) -> bool:
-    """Return True for an object that holds lists only: columns."""
+    """Return True for an object of lists only: columns."""
     return isinstance(value, dict) and bool(value) and all(type(v) is list for v in value.values())
 
 
@@ -142,11 +142,11 @@ def csv_rows(
     quotes: bool = True,
     field_of: Callable[[str], str | None],
 ) -> Rows:
-    """Rows under a header line. Cells of list fields may be JSON text.
+    """Read rows under a header line. Cells of list fields may be JSON text.
 
     Args:
-        delimiter: between cells, unless the header says otherwise (``;`` or tabs, for instance).
-        quotes: False for files that quote nothing (a ``"`` is then an ordinary character).
+        delimiter: expected delimiter; the header may show another one (such as ``;`` or tabs).
+        quotes: False for files without quoting (``"`` is then an ordinary character).
         field_of: column -> the record field it feeds, if any.
     """
     csv.field_size_limit(max(csv.field_size_limit(), LONGEST_LINE))
@@ -183,8 +183,8 @@ def csv_rows(
 
 
 def _delimiter(lines: Sequence[str], usual: str, field_of: Callable[[str], str | None]) -> str:
-    """What separates the cells of a header: the usual mark, unless another one gives more columns
-    of known names, or several where the usual one gives one."""
+    """Return the delimiter of a header: the usual one, unless another gives more columns with known
+    names, or several columns where the usual one gives one."""
 
     def columns(mark: str) -> tuple[int, bool]:
         try:
@@ -198,7 +198,7 @@ def _delimiter(lines: Sequence[str], usual: str, field_of: Callable[[str], str |
 
 
 class _CsvLines:
-    """Feeds text lines to :mod:`csv`; what cannot be text is noted for the row it belongs to."""
+    """Text lines for :mod:`csv`; decoding errors are attached to their row."""
 
     def __init__(self, stream: BinaryIO) -> None:
         self._lines = read_lines(stream)
@@ -233,12 +233,12 @@ def _header(reader: Iterator[list[str]], lines: _CsvLines, name: str) -> list[st
     header = [cell.strip() or f"column {i + 1}" for i, cell in enumerate(header)]
     twice = _first_twice(header)
     if twice is not None:
-        raise UsageError(f"{name}: column {shown(twice)} is there twice")
+        raise UsageError(f"{name}: column {shown(twice)} occurs twice; rename one")
     return header
 
 
 def _first_twice(names: Iterable[str]) -> str | None:
-    """The first name that was there before."""
+    """Return the first repeated name."""
     seen: set[str] = set()
     for name in names:
         if name in seen:
@@ -260,10 +260,10 @@ def _csv_row(cells: list[str], header: list[str], fields: list[str | None]) -> R
 
 
 def parquet_rows(path: Any, cursor: Cursor, name: str, *, buffer: int = PARQUET_BUFFER) -> Rows:
-    """Rows of a Parquet file in batches; a part that cannot be read gives a problem a row.
+    """Read the rows of a Parquet file in batches; an unreadable part yields a problem per row.
 
     Args:
-        buffer: bytes of a column that are read at a time.
+        buffer: bytes of a column read at once.
     """
     import pyarrow as pa
 
@@ -292,10 +292,10 @@ def parquet_rows(path: Any, cursor: Cursor, name: str, *, buffer: int = PARQUET_
 
 
 def open_parquet(path: Any, name: str, *, buffer: int = PARQUET_BUFFER) -> Any:
-    """A ``pyarrow.parquet.ParquetFile``.
+    """Open a ``pyarrow.parquet.ParquetFile``.
 
     Raises:
-        UsageError: not a Parquet file, or one with two columns of a name.
+        UsageError: it is not a Parquet file, or two columns have the same name.
     """
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -307,15 +307,15 @@ def open_parquet(path: Any, name: str, *, buffer: int = PARQUET_BUFFER) -> Any:
     twice = _first_twice(file.schema_arrow.names)
     if twice is not None:
         file.close()
-        raise UsageError(f"{name}: column {shown(twice)} is there twice")
+        raise UsageError(f"{name}: column {shown(twice)} occurs twice; rename one")
     return file
 
 
 def sniff(head: bytes, name: str) -> str:
-    """The format of a file by its first line and a little more.
+    """Detect the format of a file from its beginning.
 
     Raises:
-        UsageError: none that is known.
+        UsageError: the format is unknown.
     """
     if head.startswith(b"PAR1"):
         return "parquet"
@@ -331,13 +331,13 @@ def sniff(head: bytes, name: str) -> str:
                 return format
     looks = f"; it begins with {visible(line[:40].decode('utf-8', 'replace'))!r}" if line else ""
     raise UsageError(
-        f"{name}: cannot tell its format{looks}; use .jsonl, .json, .csv, .tsv or .parquet "
+        f"{name}: unknown format{looks}; use .jsonl, .json, .csv, .tsv or .parquet "
         "(text formats may be .gz)"
     )
 
 
 def _begins_as_utf8(line: bytes) -> bool:
-    """Whether ``line``, perhaps cut within a character, is UTF-8."""
+    """Return True if ``line``, possibly cut within a character, is UTF-8."""
     try:
         codecs.getincrementaldecoder("utf-8")().decode(line)
     except UnicodeDecodeError:
@@ -346,7 +346,8 @@ def _begins_as_utf8(line: bytes) -> bool:
 
 
 def begins_json_list(head: bytes) -> bool:
-    """Whether text that begins with ``[`` looks like one JSON list of rows, not a list a line."""
+    """Return True if text that begins with ``[`` is one JSON list of rows, not one list per
+    line."""
     line, _, following = head.partition(b"\n")
     try:
         value = from_json(line, "")
@@ -357,7 +358,7 @@ def begins_json_list(head: bytes) -> bool:
 
 
 def json_or_jsonl(head: bytes) -> str:
-    """Whether text that begins with ``{`` is one JSON document or a JSON object a line."""
+    """Return ``json`` or ``jsonl`` for text that begins with ``{``."""
     line, end, following = head.partition(b"\n")
     try:
         value = from_json(line, "")

@@ -1,7 +1,7 @@
-"""Bodies of HTTP replies, read and parsed within bounds: a server may be broken, or hostile.
+"""HTTP reply bodies, read and parsed within limits.
 
-No reply takes more memory than its reader has allowed, whatever its headers say and however it is
-packed: what is unpacked is counted while it is unpacked.
+A server may be broken or hostile: no reply takes more memory than allowed, whatever its headers or
+compression. Decompressed bytes are counted during decompression.
 """
 
 from __future__ import annotations
@@ -17,21 +17,20 @@ from veridical.version import __version__
 if TYPE_CHECKING:
     import httpx
 
-#: The content coding that is offered to servers. A reply in any other, or in several, is refused.
+#: Content coding offered to servers. A reply with any other coding, or several, is refused.
 ACCEPTED = "gzip"
-#: Bytes of an error's text.
+#: Maximum bytes of an error text.
 LONGEST_ERROR = 64 * 2**10
-#: Levels of lists and objects in a reply.
+#: Maximum levels of lists and objects in a reply.
 DEEPEST = 100
-#: Bytes of a reply's limit that a value in it stands for: parsed, a value may take ten times as
-#: many as it had.
+#: Bytes of a reply's limit per value in it: parsed, a value may take ten times its size.
 _PER_VALUE = 16
-_STEP = 1 << 20  # bytes that are unpacked at once
+_STEP = 1 << 20  # bytes decompressed at once
 _SHOWN = 300
 
 
 def request_headers(**more: str | None) -> dict[str, str]:
-    """What a request for JSON says of itself; ``more`` where it is not None."""
+    """Return the headers of a request for JSON, with the items of ``more`` that are not None."""
     headers = {
         "accept": "application/json",
         "accept-encoding": ACCEPTED,
@@ -41,37 +40,37 @@ def request_headers(**more: str | None) -> dict[str, str]:
 
 
 def bearer(key: str | None) -> str | None:
-    """The header ``authorization`` for a key."""
+    """Return the ``authorization`` header of a key."""
     return f"Bearer {key}" if key else None
 
 
 def open_http() -> httpx.AsyncClient:
-    """Return a client with as many connections as there are calls, by the proxies that the
-    environment names. Redirects are not followed."""
+    """Open a client with unlimited connections that uses the environment's proxies. Redirects are
+    not followed."""
     import httpx
 
     return httpx.AsyncClient(limits=httpx.Limits(max_connections=None), follow_redirects=False)
 
 
 class BodyError(Exception):
-    """Why a reply's body cannot be used."""
+    """Error: a reply's body cannot be used."""
 
 
 async def fetch(
     http: httpx.AsyncClient, request: httpx.Request, *, seconds: float, longest: int
 ) -> tuple[httpx.Response, bytes]:
-    """The reply to ``request``, closed, and its body, unpacked. Redirects are not followed, and a
-    server's cookies are not kept.
+    """Return the closed reply to ``request`` and its decompressed body. Redirects are not followed,
+    and cookies are not stored.
 
     Args:
-        seconds: for all of it.
-        longest: bytes of the body, packed and unpacked. Of a status other than 2xx it is an
-            error's text, which is left out where it is too long or unreadable.
+        seconds: limit for the whole exchange.
+        longest: maximum bytes of the body, compressed and decompressed. For a status other than
+            2xx the body is an error text, omitted if it is too long or unreadable.
 
     Raises:
-        TimeoutError: no whole reply in time.
-        httpx.TransportError: no whole reply.
-        BodyError: the body of a 2xx is too long, or packed in a way that was not offered.
+        TimeoutError: there was no complete reply in time.
+        httpx.TransportError: there was no complete reply.
+        BodyError: the body of a 2xx reply is too long, or has a coding that was not offered.
     """
     import anyio
 
@@ -90,19 +89,21 @@ async def fetch(
 
 
 async def read_body(response: httpx.Response, longest: int) -> bytes:
-    """The body of a reply that is being streamed, unpacked.
+    """Return the decompressed body of a reply that is being streamed.
 
     Raises:
-        BodyError: it has more than ``longest`` bytes, packed or unpacked, or is packed in a way
+        BodyError: it has more than ``longest`` bytes, compressed or decompressed, or a coding
             that was not offered.
     """
     coding = response.headers.get("content-encoding", "").strip().lower()
     if coding not in ("", "identity", ACCEPTED):
-        raise BodyError(f"the reply is packed as {coding[:40]!r}, which was not asked for")
+        raise BodyError(
+            f"the reply has the content coding {coding[:40]!r}, which was not requested"
+        )
     declared = response.headers.get("content-length", "")
     if declared.isdecimal() and (len(declared) > 15 or int(declared) > longest):
         raise _too_long(longest)
-    decoder: Any = None  # as of zlib.decompressobj
+    decoder: Any = None  # as from zlib.decompressobj
     if coding == ACCEPTED:
         decoder = zlib.decompressobj(zlib.MAX_WBITS | 16)
     body, received = bytearray(), 0
@@ -118,21 +119,21 @@ async def read_body(response: httpx.Response, longest: int) -> bytes:
                 if max(len(body), received) > longest:
                     raise _too_long(longest)
         if received and decoder is not None and not decoder.eof:
-            raise BodyError(f"the reply is no readable {ACCEPTED}: it breaks off")
+            raise BodyError(f"the reply is not valid {ACCEPTED}: it is incomplete")
         return bytes(body)
     finally:
-        body.clear()  # an error that somebody keeps must not hold it
+        body.clear()  # a stored error must not keep it in memory
 
 
 def _inflate(decoder: Any, chunk: bytes, body: bytearray, longest: int) -> None:
-    """Unpack ``chunk`` onto ``body``, a step at a time, and not far past ``longest``."""
+    """Decompress ``chunk`` onto ``body`` in steps, stopping soon after ``longest``."""
     while chunk and len(body) <= longest:
         try:
             body += decoder.decompress(chunk, _STEP)
         except zlib.error as e:
-            raise BodyError(f"the reply is no readable {ACCEPTED}: {e}") from None
+            raise BodyError(f"the reply is not valid {ACCEPTED}: {e}") from None
         if decoder.unused_data:
-            raise BodyError(f"the reply goes on after the end of its {ACCEPTED}")
+            raise BodyError(f"the reply continues after the end of its {ACCEPTED} data")
         chunk = decoder.unconsumed_tail
 
 
@@ -141,39 +142,39 @@ def _too_long(longest: int) -> BodyError:
 
 
 def parse_json(body: bytes, longest: int) -> Any:
-    """What a reply says, which is JSON as of RFC 8259 in UTF-8, whatever its headers say.
+    """Parse a reply as JSON (RFC 8259) in UTF-8, whatever its headers say.
 
     Args:
-        longest: the limit that the body was read with: it may hold a value for each 16 bytes.
+        longest: size limit with which the body was read: one value per 16 bytes is allowed.
 
     Raises:
-        BodyError: it is none, or is too large or too deep for this process.
+        BodyError: it is not JSON, or is too large or too deep for this process.
     """
     most = longest // _PER_VALUE
     containers = body.count(b"[") + body.count(b"{")
     if containers + body.count(b",") > most:
-        raise BodyError(f"the reply holds more than {most:,} values")
+        raise BodyError(f"the reply contains more than {most:,} values")
     try:
         value = json.loads(body.decode("utf-8-sig"), parse_constant=_no_constant)
     except RecursionError:
         raise _too_deep() from None
     except MemoryError:
-        raise BodyError("the reply takes more memory than there is") from None
+        raise BodyError("the reply exceeds the available memory") from None
     except (json.JSONDecodeError, UnicodeDecodeError):
         shown = body[:_SHOWN].decode("utf-8", "replace")
         raise BodyError(f"the reply is not JSON: {shown}") from None
-    except ValueError as e:  # such as a number of 5000 digits
-        raise BodyError(f"the reply is not JSON that can be read: {e}") from None
+    except ValueError as e:  # such as a number with 5000 digits
+        raise BodyError(f"the reply is not readable JSON: {e}") from None
     if containers > DEEPEST:
         _check_depth(value)
     return value
 
 
 def _check_depth(reply: Any) -> None:
-    """Check that a reply can be walked.
+    """Check that a reply can be traversed.
 
     Raises:
-        BodyError: it is so deep that whoever walks it could exceed the recursion limit.
+        BodyError: it is so deep that traversal could exceed the recursion limit.
     """
     level = [reply]
     for _ in range(DEEPEST):
@@ -189,8 +190,8 @@ def _check_depth(reply: Any) -> None:
 
 
 def _too_deep() -> BodyError:
-    return BodyError(f"the reply is not JSON that can be read: more than {DEEPEST} levels deep")
+    return BodyError(f"the reply is not readable JSON: more than {DEEPEST} levels deep")
 
 
 def _no_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is no number of JSON")
+    raise ValueError(f"{name} is not a JSON number")

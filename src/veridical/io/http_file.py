@@ -1,4 +1,4 @@
-"""Files behind an address, fetched piece by piece and unpacked by nobody."""
+"""Piecewise downloads, without decompression."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ _RANGE = re.compile(r"bytes ([0-9]{1,18})-[0-9]{1,18}/([0-9]{1,18}|\*)")
 
 
 class FetchError(Exception):
-    """Why a file cannot be fetched."""
+    """Error: a file cannot be fetched."""
 
 
 class Fetched:
-    """The pieces of a file, as they come.
+    """Pieces of a file, in order of arrival.
 
     Attributes:
-        start: bytes of the file before the first piece: those that were to be left out, or none,
-            as not every server can.
-        size: bytes of the whole file, as the server says; None where it does not.
+        start: bytes of the file before the first piece: those that were to be left out, or 0 if
+            the server does not support ranges.
+        size: bytes of the whole file as reported by the server; None if not reported.
     """
 
     def __init__(
@@ -43,10 +43,10 @@ class Fetched:
         self._limits = limits
 
     def read(self, _: int) -> bytes:
-        """The next piece; nothing at the end.
+        """Return the next piece; empty at the end.
 
         Raises:
-            FetchError: it breaks off, or takes too long.
+            FetchError: the transfer breaks off, or takes too long.
         """
         return self._limits.run(self._next())
 
@@ -70,7 +70,7 @@ class _Limits:
         try:
             return blocking.run(self._timed(step))
         except TimeoutError:
-            raise FetchError("it does not come to an end in time") from None
+            raise FetchError("the transfer did not end in time") from None
         except (httpx.HTTPError, httpx.InvalidURL) as e:
             raise FetchError(f"{type(e).__name__}: {e}".rstrip(": ")) from None
 
@@ -85,17 +85,17 @@ class _Limits:
 def opened(
     url: str, *, stall: float, seconds: float, connect: float | None = None, start: int = 0
 ) -> Iterator[Fetched]:
-    """The file at ``url``. No key and no cookie is sent. Redirects are followed, from https only
-    to https; what they say besides is not read.
+    """Open the file at ``url``. No key or cookie is sent. Redirects are followed, from https only
+    to https; their bodies are not read.
 
     Args:
-        stall: seconds without a byte.
-        seconds: for all of it.
-        connect: seconds until the server must be reached; ``stall`` unless said otherwise.
+        stall: maximum seconds without a byte.
+        seconds: limit for the whole transfer.
+        connect: maximum seconds to reach the server; default: ``stall``.
         start: bytes to leave out at the beginning.
 
     Raises:
-        FetchError: it cannot be fetched, or comes packed, which was not asked for.
+        FetchError: it cannot be fetched, or has a content coding, which was not requested.
     """
     import httpx
 
@@ -133,20 +133,20 @@ async def _asked(http: httpx.AsyncClient, url: str, start: int) -> httpx.Respons
         raise FetchError(f"HTTP {response.status_code}")
     coding = response.headers.get("content-encoding", "identity")
     if coding.strip().lower() not in ("", "identity"):
-        raise FetchError(f"it comes packed as {coding[:40]!r}, which was not asked for")
+        raise FetchError(f"it has the content coding {coding[:40]!r}, which was not requested")
     return response
 
 
 def _extent(response: httpx.Response, start: int) -> tuple[int, int | None]:
-    """Where what is sent begins, and the size of the whole file.
+    """Return the offset of the response, and the size of the whole file.
 
     Raises:
-        FetchError: another range comes than was asked for.
+        FetchError: the response is another range than the requested one.
     """
     if response.status_code == 200:
         length = response.headers.get("content-length", "")
         return 0, int(length) if _COUNT.fullmatch(length) else None
     sent = _RANGE.fullmatch(response.headers.get("content-range", ""))
     if sent is None or int(sent[1]) != start:
-        raise FetchError(f"it does not go on at byte {start}, as was asked for")
+        raise FetchError(f"it does not continue at byte {start}, as requested")
     return start, None if sent[2] == "*" else int(sent[2])

@@ -1,4 +1,7 @@
-"""Images that rows name: read with the row, so that nothing later opens a file or an address."""
+"""Images named by rows, read with the row.
+
+Later steps therefore open no file or address.
+"""
 
 from __future__ import annotations
 
@@ -15,18 +18,18 @@ _GIVE = "give a data:image/...;base64, URL"
 def with_images(
     fields: dict[str, Any], columns: dict[str, str], folder: Path | None
 ) -> dict[str, Any]:
-    """The fields of a record with each image as a ``data:`` URL.
+    """Return the fields of a record with each image as a ``data:`` URL.
 
     A response that is an object with ``image`` becomes its text and, as ``response_image``, its
     image.
 
     Args:
-        columns: record field -> the column it came from; gets the place of the response's image.
-        folder: of the input file, in or below which images may be named; None: none may.
+        columns: record field -> its column; the location of the response's image is added.
+        folder: folder of the input file, in or below which images may be named; None forbids it.
 
     Raises:
-        RowProblem: an image is no such URL and no such file, is too large, or of another type, or
-            stands beside more than a text; it names the column and place.
+        RowProblem: an image is not such a URL or file, is too large, has another type, or is
+            combined with more than a text; the error names column and location.
     """
     response = fields.get("response")
     if isinstance(response, dict) and "image" in response:
@@ -63,21 +66,21 @@ def _inlined(image: Any, where: str, folder: Path | None) -> str:
 
 
 def _read(name: str, folder: Path | None) -> bytes:
-    """The bytes of an image file in or below ``folder``.
+    """Return the bytes of an image file in or below ``folder``.
 
     Raises:
-        ValueError: there is none, or it may not be named.
+        ValueError: the file does not exist, or may not be named.
     """
     if "://" in name:
-        raise ValueError(f"is an address, and none is fetched: {_GIVE}")
+        raise ValueError(f"is an address, and addresses are not fetched; {_GIVE}")
     if folder is None:
-        raise ValueError(f"names a file, and the rows are from no file beside it: {_GIVE}")
+        raise ValueError(f"names a file, but the rows do not come from a file next to it; {_GIVE}")
     try:
         root, path = folder.resolve(), (folder / name).resolve()
         if not path.is_relative_to(root):
             raise ValueError("leads outside the folder of the input")
         if not path.is_file():
-            raise ValueError("there is no such file beside the input")
+            raise ValueError("there is no such file next to the input")
         with path.open("rb") as file:
             return file.read(MOST_BYTES + 1)
     except (OSError, RuntimeError) as e:

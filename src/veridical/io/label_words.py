@@ -1,4 +1,4 @@
-"""Labels that are written as words."""
+"""Labels written as words."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ _WORDS = {
     **dict.fromkeys(("wrong", "incorrect", "fail", "bad", "true"), 1.0),
 }
 _YES = {"yes": 0.0, "y": 0.0, "no": 1.0, "n": 1.0}
-#: Names of columns in which "yes" says that the answer is wrong.
+#: Names of columns in which "yes" means that the answer is wrong.
 _OF_WRONG = re.compile(
     r"hallucinat|wrong|incorrect|error|fail|bad|unsupported|unfaithful|false", re.IGNORECASE
 )
 
 
 def label_of(text: str, column: str = "label") -> float | None:
-    """Return the label that a text states; None where it is empty.
+    """Return the label that a text states; None if it is empty.
 
     Args:
-        column: where it stands. Yes is right, but in a column whose name asks for errors, such
-            as ``is_wrong``.
+        column: its column. Yes means right, except in a column named after errors, such as
+            ``is_wrong``.
 
     Raises:
-        RowProblem: it is no number and none of the words.
+        RowProblem: the text is not a number or one of the words.
     """
     word = text.strip().lower()
     if not word:
@@ -43,6 +43,6 @@ def label_of(text: str, column: str = "label") -> float | None:
 
 
 def is_word(text: str) -> bool:
-    """Return True if a text is one of the words that are labels."""
+    """Return True if a text is one of the label words."""
     word = text.strip().lower()
     return word in _WORDS or word in _YES

@@ -29,8 +29,8 @@ _ROLES = {
 
 
 def langchain(row: Row, index: int, *, system: bool = False) -> Iterable[Row]:
-    """LangChain messages (``messages_to_dict`` or ``dumps``), or LangSmith runs with ``inputs`` and
-    ``outputs``.
+    """Read LangChain messages (``messages_to_dict`` or ``dumps``), or LangSmith runs with
+    ``inputs`` and ``outputs``.
 
     Tool calls of the answer, and the tools of ``extra.invocation_params``, are kept.
     """
@@ -38,7 +38,7 @@ def langchain(row: Row, index: int, *, system: bool = False) -> Iterable[Row]:
     messages = [*_messages_in(row), *_messages_in(inputs)]
     answers = list(_messages_in(outputs))
     if answers and messages == answers[: len(messages)]:
-        messages = []  # an agent's output holds its input
+        messages = []  # an agent's output includes its input
     if not messages and not answers:
         raise RowProblem(f"has no messages; the row has {named(row) or 'no columns'}", "messages")
     extra = decoded(row.get("extra"))
@@ -50,7 +50,7 @@ def langchain(row: Row, index: int, *, system: bool = False) -> Iterable[Row]:
 
 
 def _messages_in(value: Any) -> Iterator[Message]:
-    """Messages of a run's inputs or outputs, or of a row."""
+    """Yield the messages in a run's inputs or outputs, or in a row."""
     value = decoded(value)
     if not isinstance(value, Mapping):
         return
@@ -71,7 +71,7 @@ def _messages_in(value: Any) -> Iterator[Message]:
 
 
 def _message(value: Any) -> Message:
-    """A LangChain message in any of its written forms as a chat message."""
+    """Convert a LangChain message in any of its serialised forms to a chat message."""
     if not isinstance(value, Mapping):
         raise RowProblem(f"must be a message (an object), got {shown(value)}", "messages")
     body: Mapping[str, Any] = value
@@ -85,7 +85,7 @@ def _message(value: Any) -> Message:
         return dict(body)
     given = _ROLES.get(str(kind), _ROLES.get(str(body.get("type"))))
     if given is None:
-        raise RowProblem(f"must be a message of LangChain, got the type {shown(kind)}", "messages")
+        raise RowProblem(f"must be a LangChain message, not the type {shown(kind)}", "messages")
     message: Message = {"role": given, "content": body.get("content")}
     calls = body.get("tool_calls")
     if isinstance(calls, list) and calls:

@@ -1,4 +1,7 @@
-"""Lines of a byte stream, each at most 10 MB, so that no line can fill the memory; strict JSON."""
+"""Bounded lines of a byte stream, and strict JSON.
+
+A line has at most 10 MB, so that no line can fill the memory.
+"""
 
 from __future__ import annotations
 
@@ -15,15 +18,16 @@ LONGEST_LINE = 10_000_000
 _DRAIN = 1 << 20
 BOM = b"\xef\xbb\xbf"
 UTF16 = (b"\xff\xfe", b"\xfe\xff")
-#: What gzip raises on damaged data.
+#: Exceptions of gzip on damaged data.
 BROKEN_STREAM = (EOFError, zlib.error, OSError)
 
 
 def read_lines(stream: BinaryIO) -> Iterator[tuple[int, bytes | RowProblem]]:
-    """Number (from 1) and bytes of every line, without its end; split at ``\\n`` only.
+    """Yield number (from 1) and bytes of every line, without its end; lines are split at ``\
+    `` only.
 
-    A line over the limit is skipped unheld and comes as a problem. So does a broken stream, after
-    which there is no more to read. A byte-order mark at the start is dropped.
+    An overlong line is skipped without being held and yields a problem. So does a broken stream,
+    which ends the lines. A byte-order mark at the start is dropped.
     """
     number = 0
     while True:
@@ -52,7 +56,7 @@ def _skip_line(stream: BinaryIO, length: int) -> RowProblem:
 
 
 def not_utf8(data: bytes) -> str | None:
-    """What is wrong with ``data`` as UTF-8, if anything."""
+    """Return the UTF-8 error of ``data``; None if it is valid."""
     try:
         data.decode("utf-8")
     except UnicodeDecodeError as e:
@@ -62,7 +66,7 @@ def not_utf8(data: bytes) -> str | None:
 
 
 def from_json(data: bytes, what: str, *, nan: bool = False) -> Any:
-    """``data`` parsed as strict JSON; with ``nan``, also NaN and infinities, as Python writes them.
+    """Parse ``data`` as strict JSON; with ``nan``, also NaN and infinities, as Python writes them.
 
     Raises:
         RowProblem: it is not JSON, or not UTF-8.

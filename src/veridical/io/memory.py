@@ -1,4 +1,4 @@
-"""Rows that are already in memory: lists, generators and data frames."""
+"""Rows in memory: lists, generators and data frames."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ _MARK = 8  # bytes
 
 
 class MemoryPart:
-    """Rows held by the caller. ``rows`` that can be iterated once make it one-shot.
+    """Rows held by the caller. If ``rows`` can be iterated only once, so can this part.
 
     Args:
-        frame: a narwhals data frame, read a chunk at a time.
+        frame: a narwhals data frame, read in chunks.
     """
 
     size = None
@@ -37,13 +37,13 @@ class MemoryPart:
         self._rows = rows
         self._frame = frame
         self._cursor: Cursor | None = None
-        self._marks: bytes | None = None  # a short hash of every row, once they were hashed
+        self._marks: bytes | None = None  # a short hash of every row, after hashing
 
     def rows(self, cursor: Cursor) -> Iterator[tuple[None, Any]]:
-        """The rows.
+        """Yield the rows.
 
         Raises:
-            UsageError: they are not those that were hashed.
+            UsageError: they differ from those that were hashed.
         """
         self._cursor = cursor
         at = 0
@@ -63,38 +63,38 @@ class MemoryPart:
 
     @property
     def frame(self) -> Any:
-        """The data frame, by narwhals; None where the rows are of another kind."""
+        """The data frame, as narwhals; None for rows of another kind."""
         return self._frame
 
     @property
     def columns(self) -> list[str] | None:
-        """The names of a frame's columns; None where they are not known."""
+        """Names of a frame's columns; None if unknown."""
         return None if self._frame is None else [str(name) for name in self._frame.columns]
 
     def _changed(self, what: str) -> UsageError:
         return UsageError(
-            f"{self.name}: {what} has changed since the rows were read first; what was scored is "
-            "kept. Leave rows as they are until the report is written, or give a copy"
+            f"{self.name}: {what} has changed since the rows were first read; existing scores are "
+            "kept. Do not change rows until the report is written, or pass a copy"
         )
 
     def _values(self) -> Iterable[Any]:
         return self._rows if self._frame is None else _frame_rows(self._frame)
 
     def count(self) -> int | None:
-        """The number of rows; None of what can be read once."""
+        """Return the number of rows; None if they can be read only once."""
         if not self.reiterable:
             return None
         return len(self._rows if self._frame is None else self._frame)  # type: ignore[arg-type]
 
     def position(self) -> float | None:
-        """The part read so far, from 0 to 1; None where the number of rows is not known."""
+        """Return the share read so far, 0 to 1; None if the number of rows is unknown."""
         total = self.count()
         if total is None:
             return None
         return 1.0 if not total else (self._cursor.done / total if self._cursor else 0.0)
 
     def digest(self) -> str:
-        """Hash of the rows by their canonical JSON."""
+        """Return the hash of the rows by their canonical JSON."""
         h = hashlib.blake2b(digest_size=16)
         marks = bytearray()
         for value in self._values():
@@ -111,7 +111,7 @@ def _mark(text: bytes) -> bytes:
 
 
 def _frame_rows(frame: Any) -> Iterator[Any]:
-    """Rows of a narwhals frame. What pandas keeps in object columns need not fit in Arrow."""
+    """Yield the rows of a narwhals frame. Object columns of pandas may not fit in Arrow."""
     for start in range(0, len(frame), _CHUNK):
         chunk = frame[start : start + _CHUNK]
         if frame.implementation.is_pandas_like():
@@ -126,7 +126,7 @@ def _arrow_rows(batches: Iterable[Any]) -> Iterator[Any]:
 
 
 def canonical(row: Any) -> bytes:
-    """JSON bytes that depend on the content of a row only, not on the order of its keys."""
+    """Return JSON bytes that depend only on the content of a row, not on the order of its keys."""
     if isinstance(row, RowProblem):
         row = {"error": row.error, "field": row.field}
     elif isinstance(row, Record):
@@ -136,7 +136,8 @@ def canonical(row: Any) -> bytes:
 
 
 def frame_part(value: Any) -> MemoryPart | None:
-    """A part for a pandas, polars or pyarrow table, or an Arrow stream; None for anything else.
+    """Return a part for a pandas, polars or pyarrow table or an Arrow stream; None for anything
+    else.
 
     Raises:
         UsageError: a lazy frame, a column instead of a table, or two columns of one name.
@@ -148,7 +149,8 @@ def frame_part(value: Any) -> MemoryPart | None:
 
     try:
         frame = nw.from_native(value, eager_only=True)
-        if frame.implementation.is_pandas():  # columns that the caller adds later are no input
+        # columns that the caller adds later are not part of the input
+        if frame.implementation.is_pandas():
             frame = nw.from_native(nw.to_native(frame).copy(deep=False), eager_only=True)
         return MemoryPart((), frame=frame)
     except TypeError:
@@ -160,7 +162,7 @@ def frame_part(value: Any) -> MemoryPart | None:
     except (TypeError, pa.ArrowException):
         kind = visible(type(value).__name__)
         raise UsageError(
-            f"cannot read rows from {kind}: give a data frame (collect() a lazy one)"
+            f"cannot read rows from {kind}: pass a data frame (collect() a lazy one)"
         ) from None
     return MemoryPart(_arrow_rows(reader))
 

@@ -1,4 +1,4 @@
-"""The fields of a record, and the names that columns have for them."""
+"""Record fields, and the column names that stand for them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from functools import lru_cache
 
 from veridical.text.display import cut
 
-#: Record field -> other column names it is known by, where the field's own name is absent.
+#: Record field -> aliases used when the field's own name is absent.
 ALIASES: dict[str, tuple[str, ...]] = {
     "id": ("example_id", "idx"),
     "prompt": ("question", "query", "input", "user_input"),
@@ -31,8 +31,8 @@ ALIASES: dict[str, tuple[str, ...]] = {
     "unit_labels": (),
     "meta": (),
 }
-#: Record field -> names that tools have for it, taken where a row has no other column for it:
-#: MLflow's, and LangChain's for what was retrieved.
+#: Record field -> names used by tools, taken if a row has no other column for it: MLflow's, and
+#: LangChain's for retrieved texts.
 FALLBACKS: dict[str, tuple[str, ...]] = {
     "prompt": ("inputs",),
     "response": ("outputs",),
@@ -40,11 +40,11 @@ FALLBACKS: dict[str, tuple[str, ...]] = {
     "contexts": ("retrieved_context", "source_documents", "retrieved_documents", "retrieved_docs"),
     "reference": ("targets", "ground_truths", "expected_response", "reference_outputs"),
 }
-#: Aliases that are too common as names of metadata to be read in capitals ("Source").
+#: Aliases too common as metadata names to be accepted in capitals ("Source").
 _ONLY_AS_WRITTEN = frozenset({"source", "document", "input", "output", "gold"})
-#: Names under which an object has the text of a context, the first of them that is there.
+#: Names of the text of a context object, in order of preference.
 CONTEXT_TEXT = ("text", "content", "page_content", "passage")
-#: Record field -> names that people give it besides the aliases, in lower case with underscores.
+#: Record field -> other names in use, in lower case with underscores.
 _OTHER_NAMES: dict[str, tuple[str, ...]] = {
     "prompt": (
         *("q", "ques", "questions", "queries", "prompts", "user_query", "user_prompt"),
@@ -105,7 +105,7 @@ _ALIAS_OF = {
     )
     if name not in _ONLY_AS_WRITTEN
 }
-#: Words that make a name one of ids or of metadata, where they stand last in it.
+#: Words that mark a name as an id or metadata if they are last in it.
 _METADATA = frozenset(
     {
         *("id", "ids", "idx", "index", "uuid", "guid", "hash", "key", "url", "uri", "link", "path"),
@@ -118,12 +118,12 @@ _METADATA = frozenset(
         *("titles", "status", "name", "names"),
     }
 )
-#: Words that are put after a name and change nothing of what it means.
+#: Words after a name that do not change its meaning.
 _ENDINGS = frozenset({"text", "texts", "str", "string", "content", "list", "raw", "body", "json"})
 _GOLD = frozenset({"gold", "golden", "correct", "expected", "right", "true", "reference", "ideal"})
-_SHORT = 4  # letters of a name that is too short to be told from a misspelt one
+_SHORT = 4  # letters; shorter names cannot be distinguished from misspellings
 _CLOSE = 0.8
-#: Every known name, as :func:`plain_name` writes it -> the field it stands for.
+#: Every known name, as written by :func:`plain_name` -> its field.
 FIELD_OF = {
     name: field
     for field in [f for f in ALIASES if f not in ("id", "meta", "sentences")]
@@ -134,15 +134,18 @@ _LONG_NAMES = sorted(name for name in FIELD_OF if len(name) >= _SHORT)
 
 @lru_cache(maxsize=4096)
 def known_alias(column: str) -> str | None:
-    """Return the field that a name is an alias of in lower case with underscores (``Ground
-    Truth``); None for other names, and for names that are common in metadata."""
+    """Return the field of which a name is an alias in lower case with underscores (``Ground
+    Truth``); None for other names, and for names common in metadata."""
     return _ALIAS_OF.get(plain_name(column))
 
 
 @lru_cache(maxsize=4096)
 def field_by_name(column: str) -> str | None:
-    """The field that a column's name stands for: a known name, perhaps with words before or after
-    it (``model_answer``, ``context_text``), or a misspelt one. None of ids and metadata."""
+    """Return the field that a column's name stands for.
+
+    It is a known name, possibly with words before or after it (``model_answer``, ``context_text``),
+    or a misspelt one. None for ids and metadata.
+    """
     field = known_name(column)
     name = plain_name(column)
     if field is None and len(name) > _SHORT and not is_metadata(column):
@@ -152,8 +155,8 @@ def field_by_name(column: str) -> str | None:
 
 
 def known_name(column: str) -> str | None:
-    """The field that a column's name stands for, as :func:`field_by_name`, but for misspelt
-    names: it takes little time."""
+    """Return the field of a column's name as :func:`field_by_name` does, but faster and without
+    misspelt names."""
     name = plain_name(column)
     if name in FIELD_OF:
         return FIELD_OF[name]
@@ -170,13 +173,14 @@ def known_name(column: str) -> str | None:
 
 
 def is_metadata(column: str) -> bool:
-    """Whether a name is one of ids, counts or other metadata."""
+    """Return True if a name denotes ids, counts or other metadata."""
     words = re.sub(r"_?\d+$", "", plain_name(column)).split("_")
     last = words[-1]
     return not words[0] or last in _METADATA or last.endswith("id") or words[0] in ("n", "num")
 
 
 def plain_name(column: str) -> str:
-    """A name in lower case, its words joined by underscores: ``refText`` is ``ref_text``."""
+    """Return a name in lower case with words joined by underscores: ``refText`` becomes
+    ``ref_text``."""
     apart = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", cut(column))
     return re.sub(r"[^a-z0-9]+", "_", apart.lower()).strip("_")

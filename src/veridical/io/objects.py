@@ -1,5 +1,8 @@
-"""Files in S3, read in place: of Parquet only the row groups that a shard is in; of lines (JSONL,
-CSV, TSV, gzipped or not) all from the beginning to the shard's end."""
+"""Files in S3, read in place.
+
+Of Parquet, only the row groups of a shard are read; of line formats (JSONL, CSV, TSV, gzipped or
+not), everything from the beginning to the shard's end.
+"""
 
 from __future__ import annotations
 
@@ -19,34 +22,37 @@ from veridical.io.files import FieldOf, text_rows
 from veridical.io.formats import Cursor, Rows
 from veridical.io.problems import RowProblem
 
-#: Formats of lines.
+#: Line formats.
 LINES = ("jsonl", "csv", "tsv")
-#: What a message of Arrow says where the server, and not the file, is the cause.
+#: Part of an Arrow message that identifies the server, not the file, as the cause.
 _SERVER = "AWS Error"
-_BUFFER = 1 << 20  # bytes of a request
-_LOOK = 30.0  # seconds between two looks whether the object is still the same
+_BUFFER = 1 << 20  # bytes per request
+_LOOK = 30.0  # seconds between two checks that the object is unchanged
 
 
 def object_part(address: str, field_of: FieldOf, quotes: bool) -> ParquetObject | LinesObject:
-    """The object at ``address``, told by the end of its name; without one it is Parquet.
+    """Return the object at ``address``, with the format of its name's extension; Parquet without
+    one.
 
     Args:
-        field_of, quotes: of CSV, see :func:`veridical.io.formats.csv_rows`.
+        field_of, quotes: for CSV, see :func:`veridical.io.formats.csv_rows`.
 
     Raises:
-        UsageError: it is not there, may not be read, or is of another format.
+        UsageError: it does not exist, cannot be read, or has another format.
     """
     key = s3.parse(address).key
     format, compressed = _format_of(key) or ("parquet", False)
     if format == "parquet" and not compressed:
         return ParquetObject(address)
     if format not in LINES:
-        raise UsageError(f"{address}: of S3 Parquet, JSON Lines, CSV and TSV are read: convert it")
+        raise UsageError(
+            f"{address}: unsupported format in S3; convert it to Parquet, JSON Lines, CSV or TSV"
+        )
     return LinesObject(address, format, compressed, field_of, quotes)
 
 
 def _format_of(key: str) -> tuple[str, bool] | None:
-    """Format and whether gzipped, by a name; None where it tells nothing."""
+    """Return format and gzip compression by a name's extension; None without one."""
     suffixes = [suffix.lower() for suffix in PurePosixPath(key).suffixes]
     compressed = suffixes[-1:] == [".gz"]
     if compressed:
@@ -56,11 +62,12 @@ def _format_of(key: str) -> tuple[str, bool] | None:
 
 
 class _Object:
-    """An object that is read anew at every iteration. From its :meth:`digest` on, what is read is
-    what was there then: an object that has changed stops the reading.
+    """An object that is read again at every iteration.
+
+    After :meth:`digest`, an object that has changed stops the reading.
 
     Raises:
-        UsageError: it is not there, or may not be read.
+        UsageError: it does not exist, or cannot be read.
     """
 
     reiterable = True
@@ -73,10 +80,10 @@ class _Object:
         self.size = self._look()[1]
 
     def digest(self) -> str:
-        """Hash of what the server calls this version of the object, and of its size.
+        """Return a hash of the object's version tag and size.
 
         Raises:
-            UsageError: it has changed since this was first asked.
+            UsageError: it has changed since the first call.
         """
         if self._tag is None:
             self._tag, self.size = self._look()
@@ -86,10 +93,10 @@ class _Object:
         return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
     def _watched(self, rows: Rows) -> Rows:
-        """``rows``, while the object stays the same.
+        """Yield ``rows`` while the object stays the same.
 
         Raises:
-            UsageError: it does not, or the server gives no more of it.
+            UsageError: it has changed, or the server stopped sending it.
         """
         looked = float("-inf")
         for number, row in rows:
@@ -97,16 +104,16 @@ class _Object:
                 self._verify()
                 looked = now
             if isinstance(row, RowProblem) and _SERVER in row.error:
-                raise UsageError(f"{self.name}: {row.error}")  # not the fault of the row
+                raise UsageError(f"{self.name}: {row.error}")  # not an error of the row
             yield number, row
         self._verify()
 
     def _verify(self) -> None:
         if self._tag is not None and self._look() != (self._tag, self.size):
-            raise UsageError(f"{self.name}: the object has changed since it was read first")
+            raise UsageError(f"{self.name}: the object has changed since it was first read")
 
     def _look(self) -> tuple[str, int]:
-        """Tag and bytes of the object as it is now."""
+        """Return the current tag and size of the object."""
         try:
             with s3.plain_errors(self._address):
                 about = self._store.head(self._address.key)
@@ -116,7 +123,7 @@ class _Object:
 
     @property
     def _place(self) -> str:
-        """Of the object, as Arrow names it."""
+        """Name of the object in Arrow."""
         return f"{self._address.bucket}/{self._address.key}"
 
     def _opened(self, open_it: Callable[[str], Any]) -> Any:
@@ -130,7 +137,7 @@ class ParquetObject(_Object):
     """A Parquet object.
 
     Raises:
-        UsageError: it is not there, may not be read, or is no Parquet file.
+        UsageError: it does not exist, cannot be read, or is not a Parquet file.
     """
 
     format = "parquet"
@@ -138,20 +145,20 @@ class ParquetObject(_Object):
     def __init__(self, address: str) -> None:
         super().__init__(address)
         self._cursor: Cursor | None = None
-        self.count()  # finds now what would stop a later reading
+        self.count()  # raises errors before a later reading
 
     def rows(self, cursor: Cursor) -> Rows:
-        """Rows of the object.
+        """Yield the rows of the object.
 
         Raises:
-            UsageError: it cannot be read, or has changed since its digest was asked for.
+            UsageError: it cannot be read, or has changed since its digest.
         """
         self._cursor = cursor
         with self._open() as file:
             yield from self._watched(formats.parquet_rows(file, cursor, self.name, buffer=_BUFFER))
 
     def position(self) -> float:
-        """The part read so far, from 0 to 1."""
+        """Return the share read so far, 0 to 1."""
         return self._cursor.done / (self.count() or 1) if self._cursor else 0.0
 
     @cached_property
@@ -160,7 +167,7 @@ class ParquetObject(_Object):
             return int(parquet.metadata.num_rows)
 
     def count(self) -> int:
-        """Rows, by the file's own account."""
+        """Return the number of rows from the file's metadata."""
         return self._row_count
 
     def _open(self) -> Any:
@@ -171,7 +178,7 @@ class LinesObject(_Object):
     """An object of JSON lines, CSV or TSV, gzipped or not.
 
     Raises:
-        UsageError: it is not there, may not be read, or its beginning is none of its format.
+        UsageError: it does not exist, cannot be read, or its beginning violates its format.
     """
 
     def __init__(
@@ -183,14 +190,14 @@ class LinesObject(_Object):
         self._field_of = field_of
         self._quotes = quotes
         self._raw: Any = None
-        next(self.rows(Cursor()), None)  # finds now what would stop a later reading
+        next(self.rows(Cursor()), None)  # raises errors before a later reading
         self._raw = None
 
     def rows(self, cursor: Cursor) -> Rows:
-        """Rows of the object.
+        """Yield the rows of the object.
 
         Raises:
-            UsageError: it cannot be read, or has changed since its digest was asked for.
+            UsageError: it cannot be read, or has changed since its digest.
         """
         stream = s3.filesystem().open_input_stream
         with self._opened(
@@ -208,22 +215,22 @@ class LinesObject(_Object):
         return io.BufferedReader(cast(Any, gzip.GzipFile(fileobj=raw)), _BUFFER)
 
     def position(self) -> float:
-        """The part read so far, from 0 to 1."""
+        """Return the share read so far, 0 to 1."""
         try:
             return self._raw.tell() / (self.size or 1) if self._raw is not None else 0.0
         except (ValueError, OSError):  # read to the end and closed
             return 1.0
 
     def count(self) -> int | None:
-        """None: only who reads it all knows."""
+        """Return None: the number is known only after reading it all."""
         return None
 
 
 def below(address: str) -> Iterator[str]:
-    """The objects that can be read whose names begin with an address that ends in a slash, by name.
+    """Yield the readable objects below an address that ends in a slash, by name.
 
     Raises:
-        UsageError: there are none, or they are of several formats.
+        UsageError: there are no such objects, or they have several formats.
     """
     prefix = s3.parse(address)
     with s3.plain_errors(prefix):
@@ -239,7 +246,8 @@ def below(address: str) -> Iterator[str]:
     kinds = sorted(set(found.values()))
     if len(kinds) > 1:
         raise UsageError(
-            f"{prefix}/: there are files of several formats ({', '.join(kinds)}): name one of them"
+            f"{prefix}/: files have several formats ({', '.join(kinds)}); "
+            "name the files of one format"
         )
     for key in found:
         yield f"{s3.SCHEME}{prefix.bucket}/{key}"

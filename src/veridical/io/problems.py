@@ -1,4 +1,4 @@
-"""Row problems, said in the input's own terms and never longer than a line."""
+"""Row problems in terms of the input, at most one line long."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _TEXT_LIST = "text or a list of texts"
 _SPAN = "a pair [start, end] of whole numbers"
 _LOGPROB = "a finite number not above 0 (a natural-log probability)"
 
-#: What a label may be.
+#: Valid labels.
 LABEL = (
     "a number from 0 (right) to 1 (hallucinated), true or false, or a word: right/wrong, yes/no, "
     "pass/fail, correct/incorrect, good/bad"
@@ -58,7 +58,7 @@ _LEAF = {
 
 
 class RowProblem(ValueError):
-    """Why one row is not a record. ``field`` is the column it stands in, if one is to blame."""
+    """The reason why a row is not a record. ``field`` is the column concerned, if there is one."""
 
     def __init__(self, error: str, field: str | None = None) -> None:
         super().__init__(error)
@@ -69,24 +69,24 @@ class RowProblem(ValueError):
 def from_validation(
     error: ValidationError, columns: Mapping[str, str], fields: Mapping[str, Any]
 ) -> RowProblem:
-    """The first fault pydantic found, in the terms of the input.
+    """Return the first error of pydantic in terms of the input.
 
     Args:
-        columns: record field -> the column of the input it came from.
-        fields: record field -> its value, to say whether a list index means anything.
+        columns: record field -> its column in the input.
+        fields: record field -> its value, to decide if a list index is meaningful.
     """
     first = error.errors(include_url=False)[0]
     loc = first["loc"]
-    if not loc:  # a rule between fields; the record's message names its place first
+    if not loc:  # a rule between fields; the record's message names its location first
         place, _, message = str(first["ctx"]["error"]).partition(": ")
         field, bracket, index = place.partition("[")
         return RowProblem(message, columns.get(field, field) + bracket + index)
     field = str(loc[0])
-    # Under a union, and when a lone text stood for a list, the inner path is not the input's.
+    # For unions, and for a single text instead of a list, the inner path is not the input's.
     path = loc[1:] if field not in ("id", "prompt") and isinstance(fields.get(field), list) else ()
     where = columns.get(field, field)
     if path and path[-1] in ("str", "int"):
-        path = path[:-1]  # pydantic names the arm of the union
+        path = path[:-1]  # pydantic names the branch of the union
     for part in path:
         where += f"[{part}]" if isinstance(part, int) else f".{part}"
     if first["type"] == "missing":

@@ -1,4 +1,4 @@
-"""Sources that stand in the text of a prompt, as in an ordinary RAG call."""
+"""Sources in the text of a prompt, as in an ordinary RAG call."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-#: Stands for the sources in a pattern.
+#: Placeholder for the sources in a pattern.
 PLACE = "{sources}"
 
 _WORDS = (
@@ -15,7 +15,7 @@ _WORDS = (
     *("retrieved", "knowledge", "reference", "references", "evidence", "article", "articles"),
     *("kontext", "quelle", "quellen", "dokument", "dokumente"),
 )
-#: Elements of a list of sources: each is a source of its own.
+#: Elements of a list of sources: each is a separate source.
 _ITEMS = frozenset(
     {"document", "doc", "passage", "excerpt", "snippet", "chunk", "result", "article", "item"}
 )
@@ -46,7 +46,7 @@ _OTHER = re.compile(
     r"|\[/?inst\]|human:|assistant:|user:",
     re.IGNORECASE,
 )
-#: The question of a prompt of one line: "Context: ... Question: ...".
+#: The question of a one-line prompt: "Context: ... Question: ...".
 _ASKED = re.compile(r"\s(?:user )?(?:question|query):\s", re.IGNORECASE)
 _MOST_MESSAGE_CHARACTERS = 4_000_000
 
@@ -54,14 +54,15 @@ _MOST_MESSAGE_CHARACTERS = 4_000_000
 def prompt_sources(
     prompt: str | Sequence[Mapping[str, Any]], pattern: str | None = None
 ) -> list[dict[str, Any]]:
-    """Return the sources in system and user messages, as a record's contexts: what stands between
-    tags (``<context>``, ``<document id="a">``), or below a heading (``Context:``, ``## Sources``)
-    up to the next one, such as ``Question:``.
+    """Return the sources in system and user messages, as a record's contexts.
+
+    Sources are text between tags (``<context>``, ``<document id="a">``), or below a heading
+    (``Context:``, ``## Sources``) up to the next one, such as ``Question:``.
 
     Args:
         prompt: a text, or chat messages.
-        pattern: the text around the sources in the prompts of an application, with ``{sources}``
-            in their place; tags and headings are then not looked for.
+        pattern: the text around the sources in an application's prompts, with the placeholder
+            ``{sources}``; tags and headings are then ignored.
     """
     found: list[dict[str, Any]] = []
     for text in _texts(prompt):
@@ -107,7 +108,7 @@ def _is_source(name: str) -> bool:
 
 
 def _tagged(text: str) -> Iterator[dict[str, Any]]:
-    """Yield what stands between tags of sources. A tag that is not closed is none."""
+    """Yield the text between source tags. An unclosed tag is ignored."""
     tags = [t for t in _TAG.finditer(text) if _is_source(t[2]) or t[2].lower() in _ITEMS]
     for first, last in _pairs(tags):
         opened, closed = tags[first], tags[last]
@@ -121,7 +122,7 @@ def _tagged(text: str) -> Iterator[dict[str, Any]]:
 
 
 def _pairs(tags: Sequence[re.Match[str]]) -> Iterator[tuple[int, int]]:
-    """Yield the places of tags that open, with those that close them; none inside another."""
+    """Yield the indices of opening and closing tags, outermost pairs only."""
     closing: dict[str, list[int]] = {}
     for i, tag in enumerate(tags):
         if tag[1]:
@@ -140,7 +141,7 @@ def _pairs(tags: Sequence[re.Match[str]]) -> Iterator[tuple[int, int]]:
                 if depth == 0:
                     break
             j += 1
-        if j == len(tags):  # more are opened than closed: the last one that closes counts
+        if j == len(tags):  # more opened than closed: use the last closing tag
             j = ends[-1]
         yield i, j
         i = j + 1
@@ -159,7 +160,7 @@ def _context(text: str, opened: re.Match[str], closed: re.Match[str]) -> Iterato
 
 
 def _headed(text: str) -> Iterator[str]:
-    """Yield what stands below headings of sources."""
+    """Yield the texts below headings of sources."""
     lines = text.splitlines()
     block: list[str] | None = None
     ruled = False
@@ -190,8 +191,8 @@ def _heading(line: str) -> bool:
 
 
 def _begun(line: str) -> str | None:
-    """Return what stands beside a heading in its line, "" of one that stands alone; None of a line
-    that is no heading."""
+    """Return the text after a heading in its line ("" if there is nothing else); None if the line
+    is not a heading."""
     if len(line) <= 200:
         found = _HEADING.fullmatch(line)
         if found is not None and (found["end"] or (found["mark"] or "").startswith("#")):
@@ -201,7 +202,7 @@ def _begun(line: str) -> str | None:
 
 
 def _closed(block: Sequence[str]) -> Iterator[str]:
-    """Yield the text of a block without a question that ends it."""
+    """Yield the text of a block without a final question."""
     paragraphs = re.split(r"\n[ \t]*\n", "\n".join(block).strip())
     if len(paragraphs) > 1 and paragraphs[-1].rstrip().endswith("?"):
         paragraphs.pop()

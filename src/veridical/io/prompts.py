@@ -1,4 +1,4 @@
-"""Rows that are prompts: what a model is to answer, and what is kept of the row beside it."""
+"""Rows that are prompts to be answered by a model."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ class Unanswered(Record):
 
 
 def messages_of(prompt: Any, system: str | None = None) -> tuple[dict[str, Any], ...]:
-    """The conversation that ``prompt`` (text or chat messages) is, as sent to a chat model.
+    """Return ``prompt`` (text or chat messages) as the conversation for a chat model.
 
     Args:
-        system: stands before it, unless it has a system message of its own.
+        system: system message to put first, unless there is one.
 
     Raises:
-        RowProblem: there is nothing to answer, or a message is not one. Images are data URLs or
-            web addresses: a row cannot have a file of this machine sent away.
+        RowProblem: there is nothing to answer, or a message is invalid. Images must be data URLs
+            or web addresses: a row must not send away a file of this machine.
     """
     if prompt is None:
         raise RowProblem("is missing: there is nothing to ask", "prompt")

@@ -1,5 +1,7 @@
-"""Which addresses are of the public internet: what is fetched because somebody else's text says so
-must not reach this machine, its network, or the services of its cloud."""
+"""Detection of public internet addresses.
+
+Addresses in foreign text must not lead to this machine, its network or its cloud services.
+"""
 
 from __future__ import annotations
 
@@ -8,27 +10,27 @@ import ipaddress
 import socket
 from collections.abc import Awaitable, Callable
 
-#: Finds the addresses of a host's name: ``(host, port) -> addresses``.
+#: Resolver of host names: ``(host, port) -> addresses``.
 Resolve = Callable[[str, int], Awaitable[list[str]]]
-#: Ports of the web. Others are of services that understand a line of HTTP as something else.
+#: Ports of the web. Services on other ports may interpret a line of HTTP differently.
 PORTS = (80, 443)
-#: Networks for special purposes (IANA's registries) that not every version of Python knows.
+#: Special-purpose networks (IANA's registries) that not every version of Python knows.
 _SPECIAL = tuple(
     map(
         ipaddress.ip_network,
         ("192.0.0.0/24", "192.88.99.0/24", "2001::/23", "3fff::/20", "5f00::/16", "64:ff9b:1::/48"),
     )
 )
-#: IPv6 networks whose addresses hold an IPv4 address in their last bits (RFC 6052, RFC 4291).
+#: IPv6 networks whose addresses embed an IPv4 address in their last bits (RFC 6052, RFC 4291).
 _HOLDING = (ipaddress.IPv6Network("64:ff9b::/96"), ipaddress.IPv6Network("::/96"))
 
 
 async def resolve(host: str, port: int) -> list[str]:
-    """The addresses that this machine finds for ``host``, in the order to try.
+    """Return the addresses that this machine resolves for ``host``, in the order to try.
 
     Raises:
-        OSError: it finds none.
-        UnicodeError: it is no name.
+        OSError: there are no addresses.
+        UnicodeError: the name is invalid.
     """
     loop = asyncio.get_running_loop()
     found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
@@ -36,16 +38,17 @@ async def resolve(host: str, port: int) -> list[str]:
 
 
 def is_public(address: str, port: int = 443) -> bool:
-    """Whether ``address`` is one that anybody on the internet could ask at ``port``, one of the
-    web's: not private, loopback, link-local (a cloud's metadata), shared, reserved or multicast,
-    in whichever form an IPv4 address is held in an IPv6 one.
+    """Return True if ``address`` is public and ``port`` is a web port.
+
+    Private, loopback, link-local (cloud metadata), shared, reserved and multicast addresses are not
+    public, also when an IPv4 address is embedded in an IPv6 address.
 
     >>> is_public("93.184.216.34"), is_public("::ffff:169.254.169.254")
     (True, False)
     """
     try:
         ip = ipaddress.ip_address(address)
-    except ValueError:  # with a zone, or no address
+    except ValueError:  # with a zone, or not an address
         return False
     if port not in PORTS:
         return False

@@ -1,9 +1,9 @@
-"""Pages of the public web, whose addresses somebody else's text has named.
+"""Fetching of public web pages named by foreign text.
 
-A page may be hostile, and so may the text that names it. An address is asked only if its host
-resolves to public addresses alone, and the connection goes to the address that was checked: the
-name is not looked up again. Every redirect is checked anew. Time, bytes and kinds of content are
-bounded, no script runs, no proxy, cookie or credential is used.
+Both the page and the text that names it may be hostile. An address is requested only if its host
+resolves to public addresses alone. The connection uses the checked address, without a second
+lookup. Every redirect is checked again. Time, bytes and content types are bounded. No script,
+proxy, cookie or credential is used.
 """
 
 from __future__ import annotations
@@ -19,33 +19,33 @@ from veridical.io.http_body import ACCEPTED, BodyError, read_body
 from veridical.io.public_addresses import Resolve, is_public, resolve
 from veridical.version import __version__
 
-#: Bytes of a page, packed and unpacked.
+#: Maximum bytes of a page, compressed and decompressed.
 LONGEST = 4 << 20
-#: Seconds for a page, its redirects included.
+#: Maximum seconds for a page, including redirects.
 SECONDS = 10.0
-#: Redirects that are followed.
+#: Maximum redirects.
 REDIRECTS = 5
-#: Addresses of a host that are tried.
+#: Maximum addresses tried per host.
 _TRIED = 3
 _LONGEST_URL = 2048
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
-#: Kinds of content, and whether each is HTML.
+#: Accepted content types; True for HTML.
 _TYPES = {"text/html": True, "application/xhtml+xml": True, "text/plain": False}
 _CONNECT = (httpx.ConnectError, httpx.ConnectTimeout)
 
 
 class PageError(Exception):
-    """Why a page is not read."""
+    """Error: a page cannot be read."""
 
 
 class Page(NamedTuple):
-    """What an address answered.
+    """The response of an address.
 
     Attributes:
         url: the address after redirects.
-        body: as it was sent, unpacked.
-        html: whether it is HTML; else it is plain text.
-        charset: the encoding its headers say; None where they say none.
+        body: the decompressed body.
+        html: True for HTML, False for plain text.
+        charset: encoding given by the headers; None if not given.
     """
 
     url: str
@@ -55,15 +55,15 @@ class Page(NamedTuple):
 
 
 class PublicPages:
-    """Fetches pages, none of them with another's connection.
+    """Client for public pages; each page uses its own connection.
 
     Args:
-        seconds: for a page, its redirects included.
-        longest: bytes of a page, packed and unpacked.
-        may_ask: whether an address may be asked at a port. For tests: the default lets through
-            the ports of the web at public addresses alone.
-        find: how names are looked up, for tests.
-        verify: as of ``httpx.AsyncClient``, for tests.
+        seconds: maximum time for a page, including redirects.
+        longest: maximum bytes of a page, compressed and decompressed.
+        may_ask: predicate of address and port, for tests. The default accepts web ports of
+            public addresses only.
+        find: name resolver, for tests.
+        verify: as for ``httpx.AsyncClient``, for tests.
     """
 
     def __init__(
@@ -79,8 +79,8 @@ class PublicPages:
         self._longest = longest
         self._may_ask = may_ask
         self._find = find
-        # A connection to an address must not serve another name there, whose certificate it has
-        # not shown: none is kept. The environment's proxy would look names up by itself.
+        # A connection must not be reused for another name at the same address, whose certificate
+        # was not shown. The environment's proxy would resolve names itself.
         self._http = httpx.AsyncClient(
             verify=httpx.create_ssl_context() if verify is None else verify,  # type: ignore[arg-type]
             trust_env=False,
@@ -89,10 +89,10 @@ class PublicPages:
         )
 
     async def fetch(self, url: str) -> Page:
-        """The page at ``url``.
+        """Fetch the page at ``url``.
 
         Raises:
-            PageError: it may not be asked, or has no page of text within the bounds.
+            PageError: it may not be fetched, or has no text page within the limits.
         """
         try:
             with anyio.fail_after(self._seconds):
@@ -113,7 +113,7 @@ class PublicPages:
         raise PageError(f"more than {REDIRECTS} redirects")
 
     async def _asked(self, url: httpx.URL) -> Page | httpx.URL:
-        """The page at ``url``, or where it is now."""
+        """Return the page at ``url``, or the address of a redirect."""
         addresses = await self._checked(url)
         for address in addresses[:-1]:
             with contextlib.suppress(*_CONNECT):
@@ -121,7 +121,7 @@ class PublicPages:
         return await self._sent(url, addresses[-1])
 
     async def _checked(self, url: httpx.URL) -> list[str]:
-        """Addresses of the host of ``url``, all of which may be asked."""
+        """Return the addresses of the host of ``url`` if all are allowed."""
         host, port = url.raw_host.decode("ascii"), _port(url)
         try:
             addresses = await self._find(host, port)
@@ -131,7 +131,7 @@ class PublicPages:
             raise PageError(f"the host {host} has no address")
         for address in addresses:
             if not self._may_ask(address, port):
-                raise PageError(f"{host} port {port} is no public address of the web ({address})")
+                raise PageError(f"{host} port {port} is not a public web address ({address})")
         return addresses[:_TRIED]
 
     async def _sent(self, url: httpx.URL, address: str) -> Page | httpx.URL:
@@ -166,7 +166,7 @@ class PublicPages:
             await response.aclose()
 
     async def close(self) -> None:
-        """Close what is open."""
+        """Close all connections."""
         await self._http.aclose()
 
 
@@ -176,9 +176,10 @@ def _port(url: httpx.URL) -> int:
 
 
 def _parsed(text: str) -> httpx.URL:
-    """
+    """Parse the address of a page.
+
     Raises:
-        PageError: it is no address of a page.
+        PageError: it is not the address of a page.
     """
     if len(text) > _LONGEST_URL:
         raise PageError(f"its address is longer than {_LONGEST_URL} characters")
@@ -186,11 +187,11 @@ def _parsed(text: str) -> httpx.URL:
         url = httpx.URL(text)
         url.raw_host.decode("ascii")
     except (httpx.InvalidURL, UnicodeError, ValueError) as e:
-        raise PageError(f"no address of a page: {e}"[:300]) from None
+        raise PageError(f"not the address of a page: {e}"[:300]) from None
     if url.scheme not in ("http", "https") or not url.host:
-        raise PageError("no http(s) address")
+        raise PageError("not an http(s) address")
     if not 0 < _port(url) < 65536:
-        raise PageError("no address of a page: there is no such port")
+        raise PageError("not the address of a page: invalid port")
     if url.userinfo:
         raise PageError("its address holds credentials")
     return url

@@ -1,8 +1,8 @@
-"""Named readers: rows of published data sets and of logged conversations as record fields.
+"""Named readers of published data sets and logged conversations.
 
-A reader is a function from one input row (and its ordinal) to one or more records, given as dicts
-of record fields. Label polarity is always 0 right .. 1 hallucinated. Whatever the reader does not
-use goes to ``meta``.
+A reader is a function from one input row (and its ordinal) to one or more records, as dicts of
+record fields. Label polarity is always 0 right .. 1 hallucinated. Values that the reader does not
+use go to ``meta``.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ class Reader:
     """A registered reader.
 
     Attributes:
-        name: with its options, as in ``openai-chat(system=true)``.
-        quotes: whether ``"`` quotes cells in the data set's TSV files.
-        whole: whether a JSON file that holds one object is one row, of many records perhaps.
-        talks: whether it reads conversations, and has the option ``system``: the system prompt is
-            a context too.
+        name: name with its options, as in ``openai-chat(system=true)``.
+        quotes: True if ``"`` quotes cells in the data set's TSV files.
+        whole: True if a JSON file with one object is one row, possibly of many records.
+        talks: True if it reads conversations and has the option ``system``, which makes the system
+            prompt a context.
     """
 
     name: str
@@ -49,7 +49,7 @@ class Reader:
         return (inspect.getdoc(function) or "").split("\n", 1)[0]
 
     def read(self, row: Row, index: int) -> list[Row | RowProblem]:
-        """The records of row number ``index``, or why there are none."""
+        """Return the records of row number ``index``, or its problem."""
         try:
             return list(self.function(row, index))
         except RowProblem as e:
@@ -60,7 +60,7 @@ READERS: dict[str, Reader] = {}
 
 
 def find_reader(name: str) -> Reader:
-    """The reader called ``name``, with its option where it has one: ``otel(system=true)``.
+    """Return the reader called ``name``, possibly with its option: ``otel(system=true)``.
 
     Raises:
         UsageError: there is no such reader (with suggestions), or it has no such option.
@@ -104,10 +104,11 @@ READERS |= {
 
 @_reader("wikibio")
 def wikibio(row: Row, index: int) -> Iterable[Row]:
-    """WikiBio GPT-3 hallucination (Manakul 2023): sentence labels 0, 0.5, 1; passage = mean.
+    """Read WikiBio GPT-3 hallucination data (Manakul 2023): sentence labels 0, 0.5, 1; passage =
+    mean.
 
-    The data's own sentences are kept by their offsets. ``wiki_bio_text`` is the gold text, so it
-    is the reference and no context.
+    The data's own sentences are kept by their offsets. ``wiki_bio_text`` is the gold text, so it is
+    the reference and not a context.
     """
     grades = {"accurate": 0.0, "minor_inaccurate": 0.5, "major_inaccurate": 1.0}
     response = _text(row, "gpt3_text")
@@ -144,10 +145,10 @@ def wikibio(row: Row, index: int) -> Iterable[Row]:
 
 @_reader("halueval")
 def halueval(row: Row, index: int) -> Iterable[Row]:
-    """HaluEval (Li 2023): a pair row gives the right answer, then the hallucinated one.
+    """Read HaluEval (Li 2023): a pair row yields the right answer, then the hallucinated one.
 
-    Both carry the same id, that of the item. Rows of ``general_data`` (``chatgpt_response``,
-    ``hallucination`` yes or no) give one record.
+    Both have the id of the item. Rows of ``general_data`` (``chatgpt_response``, ``hallucination``
+    yes or no) yield one record.
     """
     if "chatgpt_response" in row:
         label = _among({"yes": 1.0, "no": 0.0}, row.get("hallucination"), "hallucination")
@@ -166,7 +167,7 @@ def halueval(row: Row, index: int) -> Iterable[Row]:
     }
     shape = next((k for k in kinds if k in row), None)
     if shape is None:
-        raise RowProblem(f"not a HaluEval row: none of {', '.join(kinds)}; it has {_has(row)}")
+        raise RowProblem(f"not a HaluEval row: no column {', '.join(kinds)}; it has {_has(row)}")
     kind, what, prompt, context = kinds[shape]
     used = (f"right_{what}", f"hallucinated_{what}", prompt, context)
     for label, column in enumerate(used[:2]):
@@ -182,9 +183,10 @@ def halueval(row: Row, index: int) -> Iterable[Row]:
 
 @_reader("ragtruth")
 def ragtruth(row: Row, index: int) -> Iterable[Row]:
-    """RAGTruth ``response.jsonl`` (Niu 2024): spans are units of label 1; any span makes label 1.
+    """Read RAGTruth ``response.jsonl`` (Niu 2024): spans are units of label 1; any span makes label
+    1.
 
-    The sources are in another file; once joined, ``--map contexts=COLUMN`` names them.
+    The sources are in another file; after joining, ``--map contexts=COLUMN`` names them.
     """
     response = _text(row, "response")
     units = []
@@ -208,7 +210,8 @@ def ragtruth(row: Row, index: int) -> Iterable[Row]:
 
 @_reader("begin", quotes=False)
 def begin(row: Row, index: int) -> Iterable[Row]:
-    """BEGIN (Dziri 2022), both releases: attributable 0, not 1; generic ones carry no label."""
+    """Read BEGIN (Dziri 2022), both releases: attributable 0, not attributable 1; generic: no
+    label."""
     labels = {
         "Fully attributable": 0.0,
         "Not fully attributable": 1.0,
@@ -234,10 +237,10 @@ def begin(row: Row, index: int) -> Iterable[Row]:
 
 @_reader("refchecker")
 def refchecker(row: Row, index: int) -> Iterable[Row]:
-    """RefChecker ``claims.jsonl`` (Hu 2024): each claim is judged as a response of its own.
+    """Read RefChecker ``claims.jsonl`` (Hu 2024): each claim is judged as a response of its own.
 
-    The triplet's parts joined by spaces are the response; Entailment 0, Neutral 0.5,
-    Contradiction 1. Claims of one answer share its id; the answer itself is in ``meta``.
+    The response is the triplet's parts joined by spaces; Entailment 0, Neutral 0.5, Contradiction
+    1. Claims of one answer share its id; the answer itself is in ``meta``.
     """
     labels = {"Entailment": 0.0, "Neutral": 0.5, "Contradiction": 1.0}
     triplet = _list(row, "triplet")
@@ -253,7 +256,7 @@ def refchecker(row: Row, index: int) -> Iterable[Row]:
 
 @_reader("aggrefact")
 def aggrefact(row: Row, index: int) -> Iterable[Row]:
-    """LLM-AggreFact (Tang 2024): a claim against a document; their label 1 is supported, our 0."""
+    """Read LLM-AggreFact (Tang 2024): a claim against a document; label 1 (supported) becomes 0."""
     yield {
         "response": _text(row, "claim"),
         "contexts": _text(row, "doc"),
@@ -264,10 +267,10 @@ def aggrefact(row: Row, index: int) -> Iterable[Row]:
 
 @_reader("truthfulqa")
 def truthfulqa(row: Row, index: int) -> Iterable[Row]:
-    """TruthfulQA (Lin 2022): each listed answer is a record; correct 0, incorrect 1.
+    """Read TruthfulQA (Lin 2022): each listed answer is a record; correct 0, incorrect 1.
 
-    The reference is the question's correct answers without the one judged. The CSV, the
-    ``generation`` and the BIG-bench multiple-choice shapes are read.
+    The reference is the question's correct answers without the judged one. The CSV, the
+    ``generation`` and the BIG-bench multiple-choice shapes are supported.
     """
     if "target_scores" in row:
         scores = row["target_scores"]
@@ -323,7 +326,7 @@ def _among(values: dict[str, Any], value: Any, column: str) -> Any:
 
 
 def _digit(value: Any) -> Any:
-    """Labels come as numbers or, in CSV, as text."""
+    """Normalise labels that are numbers or, in CSV, text."""
     return str(int(value)) if isinstance(value, (int, float)) and value in (0, 1) else value
 
 

@@ -1,4 +1,4 @@
-"""Shapes of rows that other tools write: columns of lists, nested inputs and outputs, NaN."""
+"""Row shapes of other tools: columns of lists, nested inputs and outputs, NaN."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from veridical.text.display import shown
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-#: Columns that hold an object of fields (MLflow, LangSmith) -> what a text in them is.
+#: Columns that contain an object of fields (MLflow, LangSmith) -> meaning of a text in them.
 _NESTED = {
     "inputs": "prompt",
     "outputs": "response",
@@ -21,7 +21,7 @@ _NESTED = {
     "expectations": "reference",
     "reference_outputs": "reference",
 }
-_NAMED_LENGTHS = 8  # columns in a message
+_NAMED_LENGTHS = 8  # maximum columns in a message
 
 
 def nested_fields(row: Mapping[str, Any]) -> dict[str, tuple[str, Any]]:
@@ -52,7 +52,7 @@ def nested_fields(row: Mapping[str, Any]) -> dict[str, tuple[str, Any]]:
 
 
 def is_nested(column: str, value: Any) -> bool:
-    """Return True if a column's value is an object that :func:`nested_fields` looks into."""
+    """Return True if :func:`nested_fields` reads a column's value, an object."""
     return column in _NESTED and isinstance(value, dict)
 
 
@@ -72,11 +72,11 @@ def table_rows(
     """Return the rows of a dict of lists; None if it is a single row.
 
     Args:
-        field_of: column -> the record field that it feeds.
+        field_of: column -> its record field.
         prompts: rows may lack the response.
 
     Raises:
-        UsageError: the lists are of different lengths.
+        UsageError: the lists have different lengths.
     """
     fields = {field_of(c): v for c, v in columns.items() if isinstance(c, str)}
     leading: Any = fields.get("response", fields.get("prompt") if prompts else None)
@@ -91,20 +91,20 @@ def transposed(columns: Mapping[Any, Any]) -> list[dict[str, Any]]:
     """Return the rows of columns that are lists.
 
     Raises:
-        UsageError: a column is no list, or they are of different lengths.
+        UsageError: a column is not a list, or they have different lengths.
     """
     for column, values in columns.items():
         if not _is_column(values):
             raise UsageError(
-                f"column {shown(str(column))} must be a list, as the others are, not "
-                f"{shown(values)}: give a list for each column, or a list of rows"
+                f"column {shown(str(column))} must be a list like the others, not "
+                f"{shown(values)}; pass a list for each column, or a list of rows"
             )
     lists = {str(column): list(values) for column, values in columns.items()}
     lengths = {column: len(values) for column, values in lists.items()}
     if len(set(lengths.values())) > 1:
         some = list(lengths.items())[:_NAMED_LENGTHS]
         listed = ", ".join(f"{shown(column)} has {n}" for column, n in some)
-        raise UsageError(f"columns must have equally many rows: {listed}")
+        raise UsageError(f"columns must have equal lengths: {listed}")
     return [dict(zip(lists, row, strict=True)) for row in zip(*lists.values(), strict=True)]
 
 
@@ -115,7 +115,7 @@ def _is_column(value: Any) -> bool:
 
 
 def finite(value: Any) -> Any:
-    """Return a value with null in the place of NaN and infinities, at any depth."""
+    """Return a value with null instead of NaN and infinities, at any depth."""
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, dict):
@@ -128,8 +128,11 @@ def finite(value: Any) -> Any:
 def candidates(
     field: str, present: Iterable[str], taken: Sequence[str] | set[str]
 ) -> tuple[str, ...]:
-    """Return the columns that may feed a field, the likeliest first: of its own name or an alias;
-    else of such a name written otherwise (``Ground Truth``); else of a tool's name for it."""
+    """Return the columns that may feed a field, likeliest first.
+
+    First are its own name and aliases, then other spellings of these (``Ground Truth``), then
+    tools' names.
+    """
     free = [c for c in present if c not in taken]
     names = (field, *ALIASES[field])
     exact = tuple(n for n in names if n in free)

@@ -1,4 +1,4 @@
-"""Where the records of a run come from: files, standard input, rows or frames in memory."""
+"""Sources of records: files, standard input, rows or frames in memory."""
 
 from __future__ import annotations
 
@@ -33,13 +33,12 @@ if TYPE_CHECKING:
 Item = Record | RowError
 
 _ONLY_ONCE = "this input can be read only once; spool() it to a file first"
-_NAMED_COLUMNS = 100  # in a message, to find one that was misspelt
-_LOOKED_AT_PARTS = 16  # inputs whose columns are looked at
+_NAMED_COLUMNS = 100  # maximum columns in a message, to find a misspelt one
+_LOOKED_AT_PARTS = 16  # inputs whose columns are inspected
 
 
 class RowPlace(NamedTuple):
-    """Where a row stands: in ``line`` (from 1; None where there are no lines) of the input
-    ``file``."""
+    """Location of a row: ``line`` (from 1; None without lines) of the input ``file``."""
 
     row: int
     file: str
@@ -67,9 +66,9 @@ class InputSource:
     """A sequence of records, numbered over all inputs from 0.
 
     Attributes:
-        reiterable: whether it can be read again; if not (standard input, a generator), see
+        reiterable: True if it can be read again; if not (standard input, a generator), see
             :meth:`spool`.
-        read: rows that a reader may well take at once.
+        read: number of rows that a reader should take at once.
     """
 
     read = 64
@@ -81,16 +80,16 @@ class InputSource:
         self._reading = 0
         self._begun = False
         self._digests: list[str] | None = None
-        self._spooled: dict[int, FilePart] = {}  # by place among the parts
+        self._spooled: dict[int, FilePart] = {}  # by index among the parts
 
     @property
     def reiterable(self) -> bool:
         return all(p.reiterable for p in self._parts)
 
     def rows(self, start: int = 0) -> Iterator[Item]:
-        """Records and row errors in input order, from ordinal ``start`` on.
+        """Return records and row errors in input order, from ordinal ``start``.
 
-        A bad row takes an ordinal like any other. Blank lines are not rows.
+        A bad row has an ordinal like any other. Blank lines are not rows.
 
         Raises:
             UsageError: a one-shot source is read a second time, or a file cannot be read.
@@ -100,19 +99,19 @@ class InputSource:
 
     @property
     def given(self) -> InputSource:
-        """The input itself: of a source over another, the innermost one."""
+        """The innermost input, if this source wraps others."""
         return self
 
     @property
     def frame(self) -> Any:
-        """The data frame that the rows are of, by narwhals, where a row is a record; else None."""
+        """The data frame of the rows, as narwhals, if each row is a record; else None."""
         part = self._parts[0]
         whole = len(self._parts) == 1 and self._reader is None and isinstance(part, MemoryPart)
         return part.frame if whole and isinstance(part, MemoryPart) else None
 
     def originals(self) -> Iterator[dict[str, Any]]:
-        """For each record and row error, the row it was made of, with the columns of the input;
-        empty where it is no object."""
+        """Yield the original row of each record and row error, with the columns of the input; empty
+        if it was not an object."""
         self._begin()
         for _, row, *_ in self._walk(0):
             if isinstance(row, Record):
@@ -120,7 +119,7 @@ class InputSource:
             yield dict(row) if isinstance(row, dict) else {}
 
     def places(self) -> Iterator[RowPlace]:
-        """Where each record and row error stands, in their order."""
+        """Return the location of each record and row error, in order."""
         self._begin()
         return (RowPlace(item.row, file, line) for item, _, file, line in self._walk(0))
 
@@ -130,10 +129,10 @@ class InputSource:
         self._begun = True
 
     def _walk(self, start: int) -> Iterator[tuple[Item, Any, str, int | None]]:
-        """Items with the rows they are made of, their input and the line in it."""
-        ordinal = 0  # of records: what the outside counts
-        index = 0  # of rows: one may hold several records
-        # A reader may make several records of a row, so its rows cannot be skipped unread.
+        """Yield items with their rows, inputs and lines."""
+        ordinal = 0  # of records: the public numbering
+        index = 0  # of rows: one may contain several records
+        # a reader may make several records of a row, so its rows cannot be skipped unread
         cursor = Cursor(skip=0 if self._reader else start)
         for number, part in enumerate(self._parts):
             self._reading = number
@@ -183,7 +182,8 @@ class InputSource:
         return RowError(row=ordinal, file=part.name, line=line, field=field, error=problem.error)
 
     def fingerprint(self) -> str:
-        """Hash of the content of all inputs, the mapping and the reader; names do not count.
+        """Return a hash of the content of all inputs, the mapping and the reader; names do not
+        count.
 
         Raises:
             UsageError: the source is one-shot.
@@ -194,7 +194,7 @@ class InputSource:
         return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
     def describe(self) -> list[dict[str, Any]]:
-        """Path, bytes, format and hash of every input, for a manifest.
+        """Return path, size in bytes, format and hash of every input, for a manifest.
 
         Raises:
             UsageError: the source is one-shot.
@@ -212,19 +212,20 @@ class InputSource:
         return self._digests
 
     def verify(self) -> None:
-        """See that all inputs are what they were when the fingerprint was asked for.
+        """Check that no input has changed since its fingerprint.
 
         Raises:
-            UsageError: one is not, or the source is one-shot.
+            UsageError: an input has changed, or the source is one-shot.
         """
         for part in self._parts:
             part.digest()
 
     def check_mapping(self) -> None:
-        """See before any model runs that every mapped column is there, in one row at least.
+        """Check, before any model runs, that every mapped column exists in at least one row.
 
         Raises:
-            UsageError: one is not, or a file cannot be read; the message names the columns.
+            UsageError: a column is missing, or a file cannot be read; the message names the
+                columns.
         """
         missing = dict(self._columns.mapping)
         seen: dict[str, None] = {}
@@ -241,16 +242,16 @@ class InputSource:
             raise UsageError(f"{mapping_named(field, path)}: {no_column(path, list(seen))}")
 
     def warnings(self) -> list[str]:
-        """What one should know of the rows that were read so far, a line each."""
+        """Return warnings about the rows read so far, one line each."""
         return self._columns.warnings()
 
     def unused_columns(self) -> list[UnusedColumn]:
-        """The columns that feed no field, with the likeliest meaning of each, by the first rows
-        of the first inputs (see :func:`veridical.io.unused.unused_columns`). Those of a named
-        reader are all its own.
+        """Return the columns that feed no field, with the likeliest meaning of each, by the first
+        rows of the first inputs (see :func:`veridical.io.unused.unused_columns`). A named reader
+        has no unused columns.
 
         Raises:
-            UsageError: the source is one-shot, or a file cannot be read any more.
+            UsageError: the source is one-shot, or a file can no longer be read.
         """
         from veridical.io.unused import LOOKED_AT, unused_columns
 
@@ -260,7 +261,7 @@ class InputSource:
             return []
         columns: dict[str, UnusedColumn] = {}
         for part in self._parts[:_LOOKED_AT_PARTS]:
-            # of a copy: how far the part itself is read stays as it is
+            # a copy, so that the read position of the part itself does not change
             rows = copy.copy(part).rows(Cursor())
             some = (row for _, row in islice(rows, LOOKED_AT) if isinstance(row, dict))
             for unused in unused_columns(some, self._columns):
@@ -268,8 +269,8 @@ class InputSource:
         return sorted(columns.values(), key=lambda unused: unused.meaning is None)
 
     def count(self) -> int | None:
-        """How many rows there are, counted without parsing them; of files over 1 GB roughly. None
-        where that is not known: of one-shot inputs, JSON arrays and named readers."""
+        """Count the rows without parsing; estimated for files over 1 GB. Return None if unknown:
+        for one-shot inputs, JSON arrays and named readers."""
         if self._reader is not None or not self.reiterable:
             return None
         counts = [part.count() for part in self._parts]
@@ -277,8 +278,8 @@ class InputSource:
         return sum(known) if len(known) == len(counts) else None
 
     def count_all(self) -> int:
-        """How many rows there are, bad ones among them: what :meth:`rows` gives, counted by reading
-        what no format tells.
+        """Count the rows that :meth:`rows` yields, bad rows included, reading the input if
+        necessary.
 
         Raises:
             UsageError: the input cannot be read.
@@ -293,7 +294,7 @@ class InputSource:
         )
 
     def fraction(self) -> float | None:
-        """How much of the input the latest reading has passed, 0 to 1; None when unknown."""
+        """Return the share of the input read in the latest pass, 0 to 1; None if unknown."""
         sizes = [1 if len(self._parts) == 1 else p.size for p in self._parts]
         if any(s is None for s in sizes):
             return None
@@ -307,10 +308,10 @@ class InputSource:
         return passed / (sum(weights) or 1)
 
     def spool(self, path: str | os.PathLike[str]) -> InputSource:
-        """Copy what can be read only once to ``path`` and return a source that can be read again.
+        """Copy one-shot inputs to ``path`` and return a source that can be read again.
 
-        Standard input is copied as it is, bad lines and all. Rows of a generator are written as
-        JSON lines. The other inputs stay where they are. Nothing is held in memory.
+        Standard input is copied unaltered, with bad lines. Rows of a generator are written as JSON
+        lines. Other inputs are not copied. Nothing is held in memory.
 
         Raises:
             UsageError: the input was already read, or ``path`` cannot be written.
@@ -337,7 +338,7 @@ class InputSource:
         return source
 
     def move(self, path: str | os.PathLike[str]) -> None:
-        """Move the files that :meth:`spool` made to ``path`` and go on reading them there."""
+        """Move the files of :meth:`spool` to ``path`` and read them there from now on."""
         for i, part in self._spooled.items():
             place = spooled_path(path, i, len(self._parts))
             shutil.move(part.path, place)
@@ -354,26 +355,26 @@ class SourceSlice(InputSource):
         self._stop = stop
 
     def rows(self, start: int = 0) -> Iterator[Item]:
-        """As those of the whole source, from the slice's first row on."""
+        """Return the items of the whole source, from the slice's first row."""
         for item in super().rows(max(start, self._start)):
             if item.row >= self._stop:
                 return
             yield item
 
     def fingerprint(self) -> str:
-        """Of the whole source, and of the place in it."""
+        """Return the fingerprint of the whole source and of the slice."""
         return f"{self._whole.fingerprint()}:{self._start}-{self._stop}"
 
     def _hashes(self) -> list[str]:
         return self._whole._hashes()
 
     def count(self) -> int | None:
-        """Rows of the slice."""
+        """Return the number of rows of the slice."""
         return self._stop - self._start
 
 
 def spooled_path(path: str | os.PathLike[str], i: int, n: int) -> str:
-    """Return the path to which :meth:`InputSource.spool` copies the ``i``-th of ``n`` inputs to."""
+    """Return the path to which :meth:`InputSource.spool` copies the ``i``-th of ``n`` inputs."""
     return os.fspath(path) if n == 1 else f"{os.fspath(path)}.{i}"
 
 
@@ -384,22 +385,21 @@ def open_source(
     reader: str | None = None,
     prompts: bool = False,
 ) -> InputSource:
-    """The records of ``inputs``.
+    """Open the records of ``inputs``.
 
     Args:
-        inputs: a path, several paths, ``-`` for standard input; a list or other iterable of dicts
-            or records; a dict of equally long lists, a column each; or a pandas, polars or pyarrow
-            table. Files are JSONL, JSON (one list),
-            CSV, TSV or Parquet by extension, else by content; text formats may be gzipped.
-            ``s3://BUCKET/NAME`` is an object (Parquet, JSONL, CSV, TSV), ``s3://BUCKET/PREFIX/``
-            all of them below.
+        inputs: a path, several paths, or ``-`` for standard input; a list or other iterable of
+            dicts or records; a dict of equally long lists (columns); or a pandas, polars or
+            pyarrow table. Files are JSONL, JSON (one list), CSV, TSV or Parquet by extension,
+            else by content; text formats may be gzipped. ``s3://BUCKET/NAME`` is an object
+            (Parquet, JSONL, CSV, TSV), ``s3://BUCKET/PREFIX/`` all objects below it.
         mapping: record field -> column or dotted path, instead of the aliases.
-        reader: name of a published shape, see :mod:`veridical.io.readers`.
+        reader: name of a published format, see :mod:`veridical.io.readers`.
         prompts: rows may lack the response; see :class:`~veridical.io.columns.Columns`.
 
     Raises:
-        UsageError: nothing to read, a file that is not there or not readable, a table without a
-            column of answers, an unknown field or reader.
+        UsageError: there is nothing to read, a file is missing or unreadable, a table has no
+            answer column, or a field or reader is unknown.
     """
     columns = Columns(mapping, prompts=prompts)
     shape = find_reader(reader) if reader is not None else None
@@ -419,18 +419,18 @@ def open_source(
     if isinstance(inputs, bytes) or not isinstance(inputs, Iterable):
         kind = visible(type(inputs).__name__)
         raise UsageError(
-            f"cannot read records from {kind}: give a path, a dict, a list of dicts or a data frame"
+            f"cannot read records from {kind}: pass a path, a dict, a list of dicts or a data frame"
         )
     items = iter(inputs)
     try:
         first = next(items)
     except StopIteration:
-        raise UsageError("there is no input: give a file, '-' or some rows") from None
+        raise UsageError("there is no input; name a file, '-' or pass rows") from None
     if isinstance(first, (str, os.PathLike)):
         paths = [first, *items]
         wrong = next((p for p in paths if not isinstance(p, (str, os.PathLike))), None)
         if wrong is not None:
-            raise UsageError(f"paths and rows cannot be mixed: found {shown(wrong)}")
+            raise UsageError(f"paths and rows cannot be mixed; found {shown(wrong)}")
         return InputSource(_file_parts(paths, columns, shape), columns, shape)
     whole = inputs if items is not inputs else chain([first], items)
     return InputSource([MemoryPart(whole)], columns, shape)
@@ -440,7 +440,7 @@ def _file_parts(
     paths: list[str | Path | os.PathLike[str]], columns: Columns, reader: Reader | None
 ) -> list[InputPart]:
     if sum(p == "-" for p in paths) > 1:
-        raise UsageError("standard input ('-') can be given only once")
+        raise UsageError("standard input ('-') can be named only once")
     field_of = columns.field_of if reader is None else _no_field
     quotes = reader is None or reader.quotes
     whole = reader is not None and reader.whole
@@ -457,5 +457,5 @@ def _file_parts(
 
 
 def _no_field(column: str) -> str | None:
-    """A named reader gets the cells of a CSV file as they are."""
+    """Return None: a named reader gets the cells of a CSV file unaltered."""
     return None

@@ -1,8 +1,6 @@
-"""Readers of what observability and evaluation tools export: OpenTelemetry, Langfuse, Inspect,
-promptfoo.
+"""Readers of observability and evaluation exports: OpenTelemetry, Langfuse, Inspect, promptfoo.
 
-One row may be a whole export; each answer in it is a record. What is wrong with one of them costs
-that one alone.
+One row may be a whole export; each answer in it is a record. An error costs only its own answer.
 """
 
 from __future__ import annotations
@@ -22,26 +20,26 @@ from veridical.text.display import named, shown
 Row = dict[str, Any]
 
 _EMPTY: Mapping[str, Any] = {}
-#: What has none of these is no span: exporters leave out attributes and events of a span without.
+#: Without any of these, an object is not a span: exporters omit empty attributes and events.
 _OF_SPANS = frozenset(
     ("attributes", "events", "name", "spanId", "span_id", "traceId", "trace_id", "context")
 )
 
 
 def otel(row: Row, index: int, *, system: bool = False) -> Iterable[Row | RowProblem]:
-    """OpenTelemetry spans with GenAI messages, as OTLP JSON or one span a row.
+    """Read OpenTelemetry spans with GenAI messages, as OTLP JSON or one span per row.
 
-    Read are the messages in the attributes ``gen_ai.input.messages`` and
-    ``gen_ai.output.messages`` or events of these names, the older events a message
+    Supported are messages in the attributes ``gen_ai.input.messages`` and
+    ``gen_ai.output.messages`` or events with these names, older events per message
     (``gen_ai.user.message``, ``gen_ai.choice``), and the numbered attributes of OpenLLMetry and
-    OpenInference. Spans without an answer are no records.
+    OpenInference. Spans without an answer yield no records.
     """
     for where, span in _spans(row):
         yield from _each(partial(_span, span, where, system))
 
 
 def _spans(row: Row) -> Iterator[tuple[str, Any]]:
-    """The spans in an export, with their places."""
+    """Yield the spans of an export, with their locations."""
     if not any(key in row for key in ("resourceSpans", "resource_spans", "scopeSpans", "spans")):
         yield "", row
         return
@@ -127,7 +125,7 @@ def _tool_definitions(attributes: Mapping[str, Any]) -> Any:
 
 
 def _attributes(value: Any, where: str) -> dict[str, Any]:
-    """Attributes by name: of a plain object, or of OTLP's list of keys and typed values."""
+    """Return attributes by name, from a plain object or OTLP's list of keys and typed values."""
     if value is None:
         return {}
     if isinstance(value, dict):
@@ -147,7 +145,7 @@ def _attributes(value: Any, where: str) -> dict[str, Any]:
 
 
 def _value(value: Any) -> Any:
-    """A typed value of OTLP as a plain one."""
+    """Convert a typed OTLP value to a plain one."""
     if not isinstance(value, dict) or len(value) != 1:
         return value
     ((kind, inner),) = value.items()
@@ -162,7 +160,7 @@ def _value(value: Any) -> Any:
 
 
 def _of_attributes(attributes: Mapping[str, Any], where: str) -> list[Message]:
-    """The messages in a span's attributes, by whichever convention it follows."""
+    """Return the messages in a span's attributes, by any supported convention."""
     asked = decoded(attributes.get("gen_ai.input.messages", attributes.get("gen_ai.prompt")))
     said = decoded(attributes.get("gen_ai.output.messages", attributes.get("gen_ai.completion")))
     found: list[Message] = []
@@ -193,7 +191,7 @@ def _of_attributes(attributes: Mapping[str, Any], where: str) -> list[Message]:
 
 
 def _of_parts(message: Any, where: str, role: str = "user") -> Iterator[Message]:
-    """A message of the conventions (``role`` and ``parts``) as chat messages."""
+    """Convert a conventions message (``role`` and ``parts``) to chat messages."""
     if not isinstance(message, dict):
         raise RowProblem(f"must be a message (an object), got {shown(message)}", where)
     parts = message.get("parts", message.get("content"))
@@ -256,7 +254,7 @@ def _event_message(name: str, told: Mapping[str, Any]) -> Iterator[Message]:
 
 
 def _numbered(attributes: Mapping[str, Any], prefix: str, role: str) -> list[Message]:
-    """Messages of attributes that are numbered, as ``gen_ai.prompt.0.content``."""
+    """Return the messages of numbered attributes, such as ``gen_ai.prompt.0.content``."""
     pattern = re.compile(
         rf"{re.escape(prefix)}\.(\d{{1,6}})\.(?:message\.)?"
         r"(role|content|name|tool_call_id|tool_calls\.(\d{1,4})\.(?:tool_call\.)?"
@@ -284,10 +282,10 @@ def _numbered(attributes: Mapping[str, Any], prefix: str, role: str) -> list[Mes
 
 
 def langfuse(row: Row, index: int, *, system: bool = False) -> Iterable[Row | RowProblem]:
-    """Langfuse traces with their observations, or observations, one a row.
+    """Read Langfuse traces with their observations, or single observations, one per row.
 
-    A trace is answered by its output, else by its last generation; what its tools and retrievers
-    gave are contexts. Of single observations the generations are records.
+    A trace is answered by its output, or else by its last generation; outputs of its tools and
+    retrievers are contexts. Of single observations, the generations are records.
     """
     observations = decoded(row.get("observations"))
     if observations is None and isinstance(row.get("type"), str):
@@ -298,7 +296,7 @@ def langfuse(row: Row, index: int, *, system: bool = False) -> Iterable[Row | Ro
         raise RowProblem(f"must be a list, got {shown(observations)}", "observations")
     steps: list[Row] = []
     for i, step in enumerate(observations or []):
-        if isinstance(step, str):  # an API that names them only
+        if isinstance(step, str):  # an API that only names them
             continue
         if not isinstance(step, dict):
             raise RowProblem(f"must be an object, got {shown(step)}", f"observations[{i}]")
@@ -331,7 +329,8 @@ def langfuse(row: Row, index: int, *, system: bool = False) -> Iterable[Row | Ro
 
 
 def _turns(value: Any, role: str, where: str) -> list[Message]:
-    """What a log has as input or output: a text, a message, several, or an object with them."""
+    """Return a logged input or output as messages: a text, a message, several, or an object with
+    them."""
     if value is None:
         return []
     if isinstance(value, dict):
@@ -362,7 +361,7 @@ def _with_role(message: Any, role: str) -> Any:
 
 
 def _documents(value: Any) -> Any:
-    """What a tool or a retriever gave, as documents."""
+    """Return the output of a tool or retriever as documents."""
     if isinstance(value, dict) and isinstance(value.get("documents"), list):
         value = value["documents"]
     if isinstance(value, (int, float)):
@@ -389,8 +388,8 @@ def _distinct(contexts: Sequence[Context]) -> list[Context]:
 
 
 def inspect(row: Row, index: int, *, system: bool = False) -> Iterable[Row | RowProblem]:
-    """Inspect evaluation logs (JSON; of an .eval file: inspect log convert), whole or one sample
-    a row.
+    """Read Inspect evaluation logs (JSON; for an .eval file: inspect log convert), whole or one
+    sample per row.
 
     A sample's target is its reference.
     """
@@ -430,9 +429,9 @@ def _inspect_sample(sample: Any, where: str, system: bool) -> Iterator[Row]:
 
 
 def promptfoo(row: Row, index: int, *, system: bool = False) -> Iterable[Row | RowProblem]:
-    """promptfoo results: the JSON or JSONL of its --output, whole or one result a row.
+    """Read promptfoo results: the JSON or JSONL of its --output, whole or one result per row.
 
-    Contexts are the variables of these names (``context``, ``documents`` ...) and tool messages of
+    Contexts are variables with these names (``context``, ``documents`` ...) and tool messages of
     the prompt.
     """
     results: Any = row.get("results", [row] if "response" in row or "prompt" in row else None)
@@ -475,7 +474,7 @@ def _promptfoo_result(result: Any, where: str, system: bool) -> Iterator[Row]:
 
 
 def _among(variables: Mapping[str, Any]) -> Any:
-    """The sources among the variables of a test, or a sample's metadata."""
+    """Return the sources among the variables of a test, or in a sample's metadata."""
     for name in ("contexts", *ALIASES["contexts"]):
         value = decoded(variables.get(name))
         if isinstance(value, (str, list)) and value:
@@ -484,7 +483,7 @@ def _among(variables: Mapping[str, Any]) -> Any:
 
 
 def _each(read: Callable[[], Iterator[Row]]) -> Iterator[Row | RowProblem]:
-    """The records of one answer of an export, or what is wrong with it."""
+    """Yield the records of one answer of an export, or its problem."""
     try:
         yield from list(read())
     except RowProblem as e:

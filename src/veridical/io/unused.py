@@ -1,4 +1,4 @@
-"""Columns of the input that feed no field, and what they are likely to mean."""
+"""Unused input columns, and their likely meaning."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from veridical.text.display import shown
 if TYPE_CHECKING:
     from veridical.io.columns import Columns
 
-#: Rows that are looked at.
+#: Maximum rows inspected.
 LOOKED_AT = 64
 
-_MOST_NAMES = 500  # columns that are looked at
+_MOST_NAMES = 500  # maximum columns inspected
 _LONG_TEXT = 200  # characters
 
 
@@ -25,9 +25,9 @@ class UnusedColumn(NamedTuple):
     """A column that feeds no field.
 
     Attributes:
-        column: its name, or the dotted path of what is meant inside its objects.
-        meaning: the field that it is likely to be; None where nothing suggests one.
-        hint: how to say so, such as ``--map contexts=ctx``; "" without a meaning.
+        column: its name, or the dotted path of the value inside its objects.
+        meaning: the field that it likely is; None without a suggestion.
+        hint: the option to map it, such as ``--map contexts=ctx``; "" without a meaning.
     """
 
     column: str
@@ -36,7 +36,7 @@ class UnusedColumn(NamedTuple):
 
     @property
     def sentence(self) -> str:
-        """One line for people."""
+        """The suggestion as one line for humans."""
         says = f"column {shown(self.column)} is not used"
         if self.meaning is None:
             return says
@@ -48,12 +48,14 @@ class UnusedColumn(NamedTuple):
 
 
 def unused_columns(rows: Iterable[Mapping[str, Any]], columns: Columns) -> list[UnusedColumn]:
-    """The columns of ``rows`` that feed no field: first those whose name suggests a meaning, then
-    those whose values do, then the others but for ids and metadata.
+    """Return the columns of ``rows`` that feed no field.
+
+    Columns whose name suggests a meaning are first, then those whose values do, then the others
+    except ids and metadata.
 
     Args:
-        rows: some rows as they were read.
-        columns: which column feeds which field.
+        rows: some unaltered rows.
+        columns: the mapping of columns to fields.
     """
     values: dict[str, list[Any]] = {}
     fed: dict[str, list[Any]] = {}
@@ -87,7 +89,7 @@ def unused_columns(rows: Iterable[Mapping[str, Any]], columns: Columns) -> list[
 
 
 def _by_name(column: str, values: Sequence[Any], fed: Mapping[str, Any]) -> tuple[str, str] | None:
-    """The column, or a path into its objects, and the field that its name says it is."""
+    """Return the column, or a path into its objects, and the field that its name suggests."""
     field = field_by_name(column)
     if field is not None and field not in fed and _fits(field, values):
         return column, field
@@ -103,7 +105,8 @@ def _by_name(column: str, values: Sequence[Any], fed: Mapping[str, Any]) -> tupl
 def _by_shape(
     column: str, values: Sequence[Any], responses: Sequence[str], taken: Iterable[str]
 ) -> str | None:
-    """The field that values look like, beside responses; None where they do not."""
+    """Return the field that the values resemble, given the responses; None if there is no such
+    field."""
     if not values or not responses or is_metadata(column):
         return None
     answer = sum(map(len, responses)) / len(responses)
@@ -132,7 +135,7 @@ def _mean(texts: Sequence[str]) -> float:
 
 
 def _texts(value: Any) -> list[str] | None:
-    """The texts of a list of texts or of objects with one; None of anything else."""
+    """Return the texts of a list of texts or of objects with a text; None for anything else."""
     if isinstance(value, str) and value.lstrip().startswith("["):
         try:
             value = json.loads(value)
@@ -150,7 +153,7 @@ def _text(value: Mapping[str, Any]) -> Any:
 
 
 def _fits(field: str, values: Sequence[Any]) -> bool:
-    """Whether values can be those of a field."""
+    """Return True if values can be those of a field."""
     fits = _FITS.get(field)
     return fits is None or not values or all(map(fits, values))
 
