@@ -71,6 +71,21 @@ def test_the_readme_shows_what_the_demo_prints(tmp_path: Path) -> None:
     assert_printed(unnamed(done.stdout + done.stderr), unnamed(shown))
 
 
+def test_the_ci_page_shows_what_diff_prints(tmp_path: Path) -> None:
+    write_files(tmp_path)
+    for answers, results in (("before", "base"), ("after", "head")):
+        done = run_command("check", f"{answers}.jsonl", "--json", f"{results}.jsonl", cwd=tmp_path)
+        assert done.returncode == 0, done.stderr
+    done = run_command("diff", "base.jsonl", "head.jsonl", cwd=tmp_path, env={"COLUMNS": "80"})
+    assert done.returncode == 4, done.stderr
+    (shown,) = blocks("docs/ci.md", "text")[:1]
+    printed = " ".join(done.stdout.split())
+    for part in shown.split("...\n"):
+        part = " ".join(part.split())
+        start = printed.index(part[:10])
+        assert_printed(printed[start : start + len(part)], part)
+
+
 @pytest.mark.parametrize(
     ("page", "number"),
     [("guide", 0), ("corpus", 0), ("llm", 0), ("policy", 0), ("tuning", 0)],

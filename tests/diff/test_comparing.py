@@ -260,6 +260,6 @@ def test_the_python_of_the_page_runs(
     monkeypatch.chdir(tmp_path)
     write_lines(Path("base.jsonl"), good(20))
     write_lines(Path("head.jsonl"), with_bad(20, 12))
-    page = (ROOT / "docs" / "diff.md").read_text("utf-8")
+    page = (ROOT / "docs" / "ci.md").read_text("utf-8")
     exec(page.partition("```python\n")[2].partition("```")[0], {})  # noqa: S102
     assert capsys.readouterr().out.splitlines()[0] == "worse 0 supported contradicted"

@@ -151,6 +151,7 @@ NOT_HERE = {
 
 #: Exit codes other than 0.
 CODES = {
+    "veridical diff base.jsonl head.jsonl --html changes.html --markdown summary.md": 4,
     "veridical check answers.jsonl --fail-on contradicted,unsupported --max-share 5%": 3,
     "veridical check answers.jsonl --fail-on contradicted,unsupported": 3,
     'veridical check rag.jsonl --scorers "nli_grounding, citations"': 2,  # none of these cites
@@ -225,6 +226,23 @@ TESTED = [
 ]
 
 
+#: Wrong answers of the two files that docs/ci.md compares.
+BEFORE, AFTER = 1, 8
+
+
+def prompted(wrong: int) -> Iterator[dict[str, Any]]:
+    """Answers to ten questions, the first ``wrong`` of them wrong."""
+    lands = list(CAPITALS.items())[:10]
+    for i, (land, capital) in enumerate(lands):
+        named = lands[(i + 1) % len(lands)][1] if i < wrong else capital
+        yield {
+            "id": land.lower(),
+            "question": f"What is the capital of {land}?",
+            "answer": f"The capital of {land} is {named}.",
+            "contexts": [f"{capital} is the capital of {land}."],
+        }
+
+
 def write_rows(path: Path, rows: list[dict[str, Any]]) -> None:
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
 
@@ -238,6 +256,8 @@ def write_files(folder: Path) -> None:
         write_rows(folder / name, rows)
     for name in ("answers.jsonl", "rag.jsonl", "sampled.jsonl"):
         write_rows(folder / name, unlabelled[:6])
+    write_rows(folder / "before.jsonl", list(prompted(BEFORE)))
+    write_rows(folder / "after.jsonl", list(prompted(AFTER)))
     for name in ("gpt4", "llama"):
         write_rows(folder / f"{name}.jsonl", [r for r in unlabelled[:6] if r["model"] == name])
     write_rows(folder / "prompts.jsonl", prompts)

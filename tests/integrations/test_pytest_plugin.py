@@ -74,7 +74,8 @@ def test_assertions_and_what_they_say(folder: Path) -> None:
 
 
 def test_the_tests_of_the_page_run(tmp_path: Path) -> None:
-    blocks = (ROOT / "docs" / "pytest.md").read_text("utf-8").split("```python\n")[1:]
+    page = (ROOT / "docs" / "ci.md").read_text("utf-8")
+    blocks = page.partition("## Test with pytest")[2].split("```python\n")[1:]
     text = "\n\n".join(block.partition("```")[0] for block in blocks)
     (tmp_path / "test_page.py").write_text(text.replace('nli="base"', 'nli="mini"'), "utf-8")
     done = run(tmp_path, "-q", "--strict-markers")

@@ -52,9 +52,11 @@ def paired(a: Side, b: Side, by: Pairing | None) -> Pairs:
     first, second = (_indexed(side, by) for side in (a, b))
     pairs = [(first[key], answer) for key, answer in second.items() if key in first]
     if not pairs:
-        raise UsageError(
-            f"{a.name} and {b.name} have no {NAMES[by]} in common: nothing can be compared"
-        )
+        hint = "give each question the same id in both inputs"
+        if by != "row":
+            by_row = option_named("pair_by", "row")
+            hint += f", or pass {by_row} if their rows are in the same order"
+        raise UsageError(f"{a.name} and {b.name} have no {NAMES[by]} in common; {hint}")
     notes += _doubts(pairs, by)
     return Pairs(by, pairs, len(first) - len(pairs), len(second) - len(pairs), notes)
 
