@@ -5,9 +5,9 @@
     python benchmarks/own_knowledge.py answers.jsonl --llm local:qwen-1.5b
 
 RefChecker (appendix D.1) asks each answering model about its own triplets, without the context.
-Here the model that wrote the answers judges their sentences, without prompt, context or samples
-(``statement_judge``), and the same answers with errors put in by rule. Answers about topics rest on
-what the model knows, summaries of contracts on the text that the prompt had.
+Here the model that wrote the answers judges their sentences without prompt, context or samples
+(``statement_judge``). It judges the same answers with rule-made errors too. Answers about topics
+rest on the model's knowledge, summaries of contracts on the text in the prompt.
 """
 
 from __future__ import annotations

@@ -1,14 +1,14 @@
-"""Errors put into texts by rule: how far scorers fall with their number, the truth being known.
+"""Scores of texts by the number of rule-made errors in them.
 
     python benchmarks/rule_errors.py prompts --data DATA --out prompts.jsonl
     veridical sample prompts.jsonl --llm local:qwen-1.5b --n 2 --max-tokens 100 --out answers.jsonl
     python benchmarks/rule_errors.py measure answers.jsonl --json figures.json
 
-CheckEmbed's study of forced errors asks a language model for texts with errors (appendix B), and a
-small model does not write what is asked. Here a model writes texts without instructions about
-errors, several to a prompt, and a rule changes one of them in 1 to 10 places: a number, a name, a
-negation, an opposite, or a long word in place of one of another topic. Each text, changed and
-unchanged, is compared with the other texts of its prompt.
+CheckEmbed's study of forced errors asks a language model for texts with errors (appendix B). A
+small model does not write what is asked. Here a model writes several texts to a prompt, and a rule
+changes 1 to 10 places of a text. A place gets another number or name, a negation, an opposite, or a
+word of another topic. So the number of errors is known. Each text, changed and unchanged, is compared with
+the other texts of its prompt.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ ASK = "Write one paragraph of about 70 words about {topic}. Write plain text."
 SUMMARISE = (
     "Summarise this contract in one paragraph of about 70 words. Write plain text.\n\n{text}"
 )
-#: Words and their opposites, each of which stands in for the other.
+#: Words and their opposites.
 PAIRS = """
 before/after more/less increase/decrease increases/decreases high/low higher/lower large/small
 larger/smaller first/last can/cannot may/must north/south positive/negative inside/outside hot/cold
@@ -50,7 +50,7 @@ LONG_WORD = re.compile(r"\b[a-z]{7,}\b")
 
 
 class Edit(NamedTuple):
-    """A place in a text, and what stands there instead."""
+    """Replacement of a part of a text."""
 
     start: int
     end: int
@@ -100,7 +100,7 @@ def prompts(data: Path) -> Iterator[dict[str, str]]:
 
 
 def records(answers: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    """Yield each text unchanged and with each number of errors, beside the others of its prompt."""
+    """Yield each text, unchanged and with errors, with the other texts of its prompt."""
     for at, row in enumerate(answers):
         texts = [row["response"], *row["samples"]]
         other = answers[(at + 1) % len(answers)]["response"]

@@ -1,21 +1,21 @@
-"""Rows of the table of headlines in ``reproduction.md``: a paper's figure and ours beside it."""
+"""Rows of the headline table in ``reproduction.md``."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
 
-class Headline(NamedTuple):
-    """A figure that a paper leads with, and the one measured here.
+class HeadlineRow(NamedTuple):
+    """Leading figure of a paper, with the one measured here.
 
     Attributes:
-        published: the paper's figure, and what it is of where that differs from ours.
-        ours: the figures measured here, as ``page`` prints them; () where there are none.
-        interval: 95 % interval of the first of ``ours``; None where there is none.
-        size: data and models behind ``ours``; where there are none, what is missing.
-        minutes: of two cores that other work shared; None where the time is not known.
-        page: the page below ``docs`` with ``ours``, and its section.
-        note: what to know before the two are compared.
+        published: the paper's figure, and its scope if ours has another.
+        ours: the figures measured here, as ``page`` prints them; empty if not measured.
+        interval: 95 % interval of the first of ``ours``, if the page has one.
+        size: data and models of ``ours``; if not measured, what is missing.
+        minutes: on two cores shared with other work; None if not timed.
+        page: the page below ``docs`` that prints ``ours``, and its section.
+        note: caution for the comparison.
     """
 
     paper: str
@@ -48,7 +48,7 @@ _QA = (
 _OLD_NLI = "NLI weights that have been replaced"
 
 CHECKEMBED = (
-    Headline(
+    HeadlineRow(
         "CheckEmbed",
         "tables 3 and 6: passages of WikiBio, Spearman, 16 samples",
         "0.729 (400 million parameters) to 0.762 (7 billion)",
@@ -60,9 +60,9 @@ CHECKEMBED = (
         "3",
         f"{_FORMS}#checkembed-by-the-number-of-samples-all-238-passages",
     ),
-    Headline(
+    HeadlineRow(
         "CheckEmbed",
-        "figures 2 and 9: similar passages told from different ones",
+        "figures 2 and 9: similar and different passages separated",
         "little or no overlap",
         ("0.800",),
         ("0.250", "1.000"),
@@ -71,9 +71,9 @@ CHECKEMBED = (
         "3.5",
         f"{_STUDIES}#similar-and-different-passages",
     ),
-    Headline(
+    HeadlineRow(
         "CheckEmbed",
-        "figure 17: scientific texts with a single error told from those without",
+        "figure 17: scientific texts with one error separated from those without",
         "no overlap (GPT-4o)",
         ("0.667",),
         ("0.667", "1.000"),
@@ -83,7 +83,7 @@ CHECKEMBED = (
         None,
         f"{_STUDIES}#a-single-error-qwen25-coder-15b-2-topics-3-passages-each",
     ),
-    Headline(
+    HeadlineRow(
         "CheckEmbed",
         "figures 6 and 14 to 16: the baselines' time over CheckEmbed's",
         "30 to 300 times, whatever the samples and their length (GPUs)",
@@ -95,7 +95,7 @@ CHECKEMBED = (
         f"{_STUDIES}#running-times",
         "two cores, no GPU",
     ),
-    Headline(
+    HeadlineRow(
         "CheckEmbed",
         "table 7: F1 of right responses, RAGTruth (Summary, QA, Data-to-Text)",
         "0.854, 0.893, 0.528",
@@ -106,7 +106,7 @@ CHECKEMBED = (
         'veridical bench graded --data FILE --scorers "checkembed(judged=samples, '
         'stat=frobenius)" --threshold 0.5',
     ),
-    Headline(
+    HeadlineRow(
         "CheckEmbed",
         "table 5: passages of WikiBio judged from 0 to 100 by an LLM, Spearman",
         "0.394 (GPT-4o), 0.029 (Llama-3.1-8B)",
@@ -120,7 +120,7 @@ CHECKEMBED = (
 )
 
 UQLM = (
-    Headline(
+    HeadlineRow(
         "UQLM",
         "table 1: F1 of right answers, tuned ensemble, six sets",
         "0.384 to 0.933 (GPT-3.5, 1 000 questions a set)",
@@ -133,7 +133,7 @@ UQLM = (
         f"{_TUNED}#all-80-answers-together",
         _OLD_NLI,
     ),
-    Headline(
+    HeadlineRow(
         "UQLM",
         "table 1: the tuned ensemble's F1 over its best component's",
         "0.009 to 0.022 more on three of six sets, in-domain",
@@ -145,7 +145,7 @@ UQLM = (
         _TUNED,
         _OLD_NLI,
     ),
-    Headline(
+    HeadlineRow(
         "UQLM",
         "figure 2: AUROC of the tuned ensemble by set",
         "0.65 to 0.84",
@@ -160,19 +160,19 @@ UQLM = (
 )
 
 REFCHECKER = (
-    Headline(
+    HeadlineRow(
         "RefChecker",
         "figure 11: claims contradicted without context, with noisy and with accurate context",
         "25 %, 13 %, 6 %",
         ("0.2517", "0.1281", "0.0583"),
         None,
-        "all 2 100 responses, by people's labels",
+        "all 2 100 responses, human labels",
         "veridical rank DATA/refchecker --suite refchecker_responses --split-by part "
         "--every-prompt --order contradiction --scorers people",
         "1",
         "reproduction.md#refchecker-figures-11-and-12",
     ),
-    Headline(
+    HeadlineRow(
         "RefChecker",
         "figure 5: checking triplets instead of the whole response",
         "10 points of macro-F1 more (mean of seven checkers)",
@@ -186,7 +186,7 @@ REFCHECKER = (
         "claims.md#how-fine-should-claims-be",
         _OLD_NLI,
     ),
-    Headline(
+    HeadlineRow(
         "RefChecker",
         "table 5: macro-F1 of RepC",
         "0.601 (SVM over all layers of Mistral 7B, mean of three settings)",
@@ -198,7 +198,7 @@ REFCHECKER = (
         None,
         "claims.md#repc-a-language-models-hidden-states-as-checker",
     ),
-    Headline(
+    HeadlineRow(
         "RefChecker",
         "table 2: correlation with people over the best other system",
         "6.8 to 26.1 points",
@@ -206,7 +206,7 @@ REFCHECKER = (
         None,
         "not measured: references, extractors and the other systems' output are not distributed",
     ),
-    Headline(
+    HeadlineRow(
         "RefChecker",
         "table 13: passages of WikiBio, Spearman",
         "0.797 (Mistral extractor, NLI checker, 237 passages)",
@@ -221,7 +221,7 @@ REFCHECKER = (
 )
 
 SELFCHECKGPT = (
-    Headline(
+    HeadlineRow(
         "SelfCheckGPT",
         "table 2, unigram: NonFact, area under the curve",
         "0.856",
@@ -232,7 +232,7 @@ SELFCHECKGPT = (
         "1",
         f"{_FORMS}#selfcheckgpts-unigram-all-238-passages",
     ),
-    Headline(
+    HeadlineRow(
         "SelfCheckGPT",
         "table 2, unigram: passages, Spearman",
         "0.649",
@@ -243,7 +243,7 @@ SELFCHECKGPT = (
         "1",
         f"{_FORMS}#selfcheckgpts-unigram-all-238-passages",
     ),
-    Headline(
+    HeadlineRow(
         "SelfCheckGPT",
         "table 2, BERTScore: NonFact, area under the curve",
         "0.820",
@@ -254,7 +254,7 @@ SELFCHECKGPT = (
         None,
         _SETS,
     ),
-    Headline(
+    HeadlineRow(
         "SelfCheckGPT",
         "table 2, BERTScore: passages, Spearman",
         "0.559",
@@ -265,7 +265,7 @@ SELFCHECKGPT = (
         None,
         _SETS,
     ),
-    Headline(
+    HeadlineRow(
         "SelfCheckGPT",
         "table 2, Prompt: NonFact, area under the curve",
         "0.934 (ChatGPT, 238 passages, 20 samples)",
@@ -276,7 +276,7 @@ SELFCHECKGPT = (
         None,
         f"{_LOCAL}#selfcheckgpts-prompt-and-checkembeds-judge-on-wikibio-8-passages-4-samples",
     ),
-    Headline(
+    HeadlineRow(
         "SelfCheckGPT",
         "table 4, Prompt with 4 samples: passages, Spearman",
         "0.764 (ChatGPT, 238 passages)",
@@ -287,7 +287,7 @@ SELFCHECKGPT = (
         None,
         f"{_LOCAL}#selfcheckgpts-prompt-and-checkembeds-judge-on-wikibio-8-passages-4-samples",
     ),
-    Headline(
+    HeadlineRow(
         "SelfCheckGPT",
         "table 8, average log-probability by a proxy: passages, Spearman",
         "0.202 (llama-30b), -0.390 (opt-1.3b)",
@@ -301,7 +301,7 @@ SELFCHECKGPT = (
 )
 
 MIRAGE = (
-    Headline(
+    HeadlineRow(
         "Mirage",
         "table 9: Knowledge-F1 on BEGIN wow/test, area under the curve",
         "0.43, the score being upside down",
@@ -312,7 +312,7 @@ MIRAGE = (
         "1",
         "reproduction.md#mirage-table-9-knowledge-f1-on-begin",
     ),
-    Headline(
+    HeadlineRow(
         "Mirage",
         "table 1: an LLM as judge is the best detector; area under the curve, BEGIN wow/test",
         "0.77 (gpt-4o-mini; mean of five sets 0.74)",
@@ -324,7 +324,7 @@ MIRAGE = (
         None,
         f"{_LOCAL}#judges-on-begin-24-responses-of-wowdev",
     ),
-    Headline(
+    HeadlineRow(
         "Mirage",
         "table 1: an ensemble by factor analysis (FAMD) is the second best",
         "0.72 (mean of five sets, a judge among its five scorers)",
@@ -337,7 +337,7 @@ MIRAGE = (
         "results/ensembles.md",
         _OLD_NLI,
     ),
-    Headline(
+    HeadlineRow(
         "Mirage",
         "figures 1 and 6: metrics correlate little with each other, Spearman",
         "weak to none",
@@ -348,7 +348,7 @@ MIRAGE = (
         "21",
         _GRID,
     ),
-    Headline(
+    HeadlineRow(
         "Mirage",
         "figures 4, 11, 12: greedy decoding and beams hallucinate less than draws",
         "less by most metrics (paired tests)",
@@ -360,7 +360,7 @@ MIRAGE = (
         "21",
         _GRID,
     ),
-    Headline(
+    HeadlineRow(
         "Mirage",
         "figure 3: metrics do not improve steadily with size",
         "no trend over 125 million to 70 billion parameters",
@@ -371,13 +371,13 @@ MIRAGE = (
         "21",
         _GRID,
     ),
-    Headline(
+    HeadlineRow(
         "Mirage",
         "figure 4: instruction tuning hallucinates less",
         "less by most metrics (paired tests)",
         (),
         None,
-        "not measured: no base model is at hand beside its instruction-tuned form",
+        "not measured: no base model of an instruction-tuned one is available",
     ),
 )
 

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from headline_rows import HEADLINES, Headline
+from headline_rows import HEADLINES, HeadlineRow
 from measured import CURVE, PAIRS, PRESENCE, SUPPORT, UNIGRAM, Measured, measure, shown, table
 from published_errors import errors
 
@@ -81,13 +81,13 @@ def page(measured: Measured) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def headlines(rows: Iterable[Headline]) -> str:
+def headlines(rows: Iterable[HeadlineRow]) -> str:
     """Return the table of headlines."""
     heads = ["paper", "headline", "published", "ours", "interval", "of", "command", "minutes"]
     return table(heads, [_headline(row) for row in rows])
 
 
-def _headline(row: Headline) -> list[str]:
+def _headline(row: HeadlineRow) -> list[str]:
     ours = f"[{' / '.join(row.ours)}]({row.page})" if row.ours else ""
     interval = f"[{', '.join(row.interval)}]" if row.interval else ""
     size = f"{row.size}; {row.note}" if row.note else row.size

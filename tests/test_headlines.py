@@ -1,4 +1,4 @@
-"""The table of headlines in ``reproduction.md``: its rows against the pages that they name."""
+"""Headline table of ``reproduction.md`` against the pages that its rows name."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def rows() -> ModuleType:
 
 
 def _without_zero(text: str) -> str:
-    """Pages write 0.616 as well as .616."""
+    """Drop leading zeros: pages print 0.616 or .616."""
     return re.sub(r"\b0\.", ".", text)
 
 
