@@ -7,8 +7,8 @@
 CheckEmbed's study of forced errors asks a language model for texts with errors (appendix B). A
 small model does not write what is asked. Here a model writes several texts to a prompt, and a rule
 changes 1 to 10 places of a text. A place gets another number or name, a negation, an opposite, or a
-word of another topic. So the number of errors is known. Each text, changed and unchanged, is compared with
-the other texts of its prompt.
+word of another topic. So the number of errors is known. Each text, changed and unchanged, is
+compared with the other texts of its prompt.
 """
 
 from __future__ import annotations
