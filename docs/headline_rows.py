@@ -187,7 +187,7 @@ REFCHECKER = (
         'veridical bench begin --data DATA/begin --scorers "claims(extractor=response, '
         'checker=nli), claims(checker=nli)"',
         None,
-        "claims.md#how-fine-should-claims-be",
+        "results/claim-methods.md#granularity-of-claims",
         _OLD_NLI,
     ),
     HeadlineRow(
@@ -200,7 +200,7 @@ REFCHECKER = (
         "a constant has 0.206; other data, as the references are not distributed",
         "veridical train repc PAIRS.jsonl --proxy smollm2 --test DEV.jsonl --out repc.json",
         None,
-        "claims.md#repc-a-language-models-hidden-states-as-checker",
+        "results/claim-methods.md#repc-hidden-states-of-a-language-model-as-checker",
     ),
     HeadlineRow(
         "RefChecker",

@@ -107,7 +107,7 @@ def test_an_index_would_take_them(built: dict[str, Path]) -> None:
 
 
 def test_every_folder_of_weights_has_its_licence_and_is_listed() -> None:
-    page = (ROOT / "docs/licences.md").read_text("utf-8")
+    page = (ROOT / "docs/models.md").read_text("utf-8")
     folders = [p.parent for p in SOURCES.rglob("model.onnx")]
     folders += [p.parents[3] for p in (ROOT / "packages").rglob("model.onnx")]
     assert len(folders) >= 3

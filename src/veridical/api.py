@@ -441,7 +441,7 @@ def check(
         notify: is told how far the indexing of a corpus is.
         sampling: how prompts without a response are answered by ``llm``; default: greedily, with
             10 samples (or ``samples``) besides. An error where there is no such prompt.
-        policy: a TOML file (``docs/policy.md``) that decides on every record. Results do not
+        policy: a TOML file (``docs/tuning.md``) that decides on every record. Results do not
             depend on it: the same ``out`` may be decided on by another one.
         select: ``best`` judges each of a response and its samples by the others, and tells the
             least risky (``selected`` of a result); ``cluster`` judges them too, and tells the one

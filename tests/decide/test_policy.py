@@ -257,7 +257,7 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
 
 
 def test_the_policies_of_the_docs_are_policies(tmp_path: Path) -> None:
-    page = (ROOT / "docs" / "policy.md").read_text("utf-8")
+    page = (ROOT / "docs" / "tuning.md").read_text("utf-8")
     first, second = re.findall(r"```toml\n(.*?)```", page, re.DOTALL)
     made = policy(tmp_path, first)
     assert made.strata is not None and set(made.strata) == {"qa", "summarization"}

@@ -159,6 +159,7 @@ CODES = {
     "veridical check answers.jsonl --fail-on contradicted,unsupported --max-share 5% "
     "--junit report.xml": 3,
     "veridical check answers.jsonl --fail-over 0.65 --allow-unchecked 5%": 3,
+    "veridical redteam --llm NAME --template likert --limit 30": 1,  # the script is not a judge
     "veridical check answers.jsonl --policy policy.toml --fail-on reject": 3,
     "veridical check answers.jsonl --scorers \"ensemble(file='ensemble.json')\" "
     "--policy policy.toml --fail-over 0.9 --json decided.jsonl --report report.html": 3,

@@ -19,6 +19,11 @@ def blocks(language: str) -> list[str]:
     return re.findall(rf"```{language}\n(.*?)```", PAGE, re.DOTALL)
 
 
+def sections() -> list[str]:
+    """The configurations of endpoints."""
+    return [block for block in blocks("toml") if block.startswith("[llm.")]
+
+
 @pytest.fixture(autouse=True)
 def alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
@@ -27,14 +32,14 @@ def alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_every_configuration_is_read() -> None:
-    Path("veridical.toml").write_text("\n".join(blocks("toml")))
+    Path("veridical.toml").write_text("\n".join(sections()))
     assert set(configured()) == {
         *("mini", "openai", "anthropic", "gemini", "ollama", "vllm", "llamacpp", "lmstudio"),
     }
 
 
 def test_the_short_forms_are_the_same_endpoints() -> None:
-    Path("veridical.toml").write_text(blocks("toml")[-1])
+    Path("veridical.toml").write_text(sections()[-1])
     named = configured()
     for name in ("openai", "anthropic", "gemini", "ollama"):
         short = find_endpoint(f"{name}:{named[name].model}")
@@ -43,7 +48,7 @@ def test_the_short_forms_are_the_same_endpoints() -> None:
 
 
 def test_every_llm_of_the_commands_is_one() -> None:
-    Path("veridical.toml").write_text(blocks("toml")[0])
+    Path("veridical.toml").write_text(sections()[0])
     commands = "\n".join(blocks("sh")).replace("\\\n", " ")
     named = re.findall(r"--llm (\S+)", commands)
     assert len(named) >= 4

@@ -1,10 +1,11 @@
-"""The pages on judges, endpoints and token probabilities: their commands, and what calls cost."""
+"""The page on LLMs: its commands, and the calls of each judge."""
 
 from __future__ import annotations
 
 import json
 import re
 import shlex
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -20,33 +21,26 @@ from veridical.core.records import Record
 from veridical.core.registry import REGISTRY
 from veridical.core.resolving import resolve
 from veridical.models.nli.llm import LlmNli
-from veridical.prompts import prompt_names
+from veridical.prompts import load_prompt
 
-DOCS = ROOT / "docs"
-PAGES = ("judges.md", "llm.md", "probabilities.md")
-
-
-def text(page: str) -> str:
-    return (DOCS / page).read_text(encoding="utf-8")
+PAGE = "llm.md"
 
 
-def prompts_of(scorers: str) -> set[str]:
-    return {p.partition("@")[0] for s in resolve(scorers) for p in s.prompts}
+def text() -> str:
+    return (ROOT / "docs" / PAGE).read_text(encoding="utf-8")
 
 
-def commands(page: str) -> list[list[str]]:
-    """Those in blocks: fenced, or indented."""
-    joined = text(page).replace("\\\n", " ")
+def commands() -> list[list[str]]:
+    """The command lines of the page's blocks."""
+    joined = text().replace("\\\n", " ")
     fenced = "\n".join(re.findall(r"```sh\n(.*?)```", joined, re.DOTALL))
     lines = re.findall(r"^veridical (.*)$", fenced, re.MULTILINE)
-    lines += re.findall(r"^    veridical (.*)$", joined, re.MULTILINE)
     return [shlex.split(line) for line in lines]
 
 
-@pytest.mark.parametrize("page", PAGES)
-def test_every_command_is_one_of_the_tool(page: str) -> None:
+def test_every_command_is_one_of_the_tool() -> None:
     group: Any = typer.main.get_command(app)
-    found = commands(page)
+    found = commands()
     assert found
     for words in found:
         command = group
@@ -60,9 +54,8 @@ def test_every_command_is_one_of_the_tool(page: str) -> None:
         assert named <= known, (named - known, words)
 
 
-@pytest.mark.parametrize("page", PAGES)
-def test_every_scorer_of_a_command_is_read(page: str) -> None:
-    for words in commands(page):
+def test_every_scorer_of_a_command_is_read() -> None:
+    for words in commands():
         if "--scorers" in words:
             spec = words[words.index("--scorers") + 1]
             if "model=" not in spec:  # a file that the reader trains
@@ -79,48 +72,15 @@ def test_what_joins_in_with_an_llm() -> None:
 
     assert joined("auto") == {"statement_judge"}
     assert joined("all") == {"statement_judge", "judge", "verbalized", "p_true", "bsdetector"}
-    for page in ("judges.md", "llm.md"):
-        assert re.search(
-            r"adds `judge`, `verbalized`, `p_true` and[ ,a-z]* `bsdetector`", text(page)
-        )
+    listed = " ".join(text().split())
+    assert re.search(r"adds `judge`, `verbalized`, `p_true` and[ ,a-z]* `bsdetector`", listed)
 
 
-def test_every_template_is_listed() -> None:
-    table = text("judges.md").split("## Templates", 1)[1].split("### Your own", 1)[0]
-    listed = set()
-    for row in re.findall(r"^\| (`.*?) \|", table, re.MULTILINE):
-        names = re.findall(r"`([a-z_]+)`", row)
-        stem = names[0]
-        for name in names:
-            full = name if not name.startswith("_") else stem.rsplit("_", 1)[0] + name
-            listed.add(full)
-    of_others = {
-        *prompts_of("claims(extractor=llm_triplets, checker=llm_joint)"),
-        *prompts_of(
-            "claims(extractor=llm_subsentence), claims(extractor=llm_chained), factscore, factool"
-        ),
-        "grade_answer",
-        "repair_rewrite",
-        "mqag_questions",
-        "mqag_answer",
-        "mqag_answerable",
-        "nli",
-        "nli_binary",
-        *(f"claims_{author}" for author in ("farquhar", "jiang", "mohri", "zhang")),
-        *("claim_answer", "claim_merge", "claim_questions"),
-        "relevancy_questions",
-        "corrupt_sentence",
-        "code_equivalence",
-        *("refchecker_query", "refchecker_query_question"),
-        # of the studies of RefChecker and CheckEmbed
-        *(f"refchecker_respond_{kind}" for kind in ("context", "instruction", "passages")),
-        *(
-            f"refchecker_drop_{what}"
-            for what in ("dated", "harmful", "lacking", "table", "torn", "vague")
-        ),
-        *(f"checkembed_{kind}" for kind in ("different", "errors", "passage", "similar", "terms")),
-    }
-    assert listed | of_others == set(prompt_names())
+def test_the_template_of_the_page_is_one(tmp_path: Path) -> None:
+    (mine,) = re.findall(r"```toml\n(title.*?)```", text(), re.DOTALL)
+    (tmp_path / "mine.toml").write_text(mine, encoding="utf-8")
+    prompt = load_prompt(str(tmp_path / "mine.toml"))
+    assert prompt.parts == {"answer"} and prompt.scale is not None
 
 
 def answer(request: ChatRequest, llm: str | None) -> Reply | str:
@@ -152,7 +112,7 @@ RECORD = Record(
     samples=[f"Sample {i}." for i in range(N)],
     contexts=["A context."],
 )
-#: The table of judges.md with s = 3, n = 4, q = 5 a sentence.
+#: The table of the page with s = 3, n = 4, q = 5 a sentence.
 CALLS = {
     "statement_judge": 2 * S,
     "judge": 1,

@@ -44,7 +44,7 @@ def _cuts(raw: Mapping[str, Any], strictness: Strictness, *, file: str | None) -
 @scorer(
     "cascade",
     level="response",
-    source="veridical tune --cascade (docs/cascade.md)",
+    source="veridical tune --cascade (docs/tuning.md)",
     cost="llm",
     uses={"embed", "tokens", "nli", "probabilities", "seq2seq"},
     raw_is="risk",
