@@ -63,12 +63,15 @@ def test_the_readme_python_runs(tmp_path: Path) -> None:
     assert ">>> It is 70 m tall." in done.stdout and (tmp_path / "report.html").exists()
 
 
-def test_the_readme_shows_what_the_demo_prints(tmp_path: Path) -> None:
+def test_readme_and_first_page_show_what_the_demo_prints(tmp_path: Path) -> None:
     command, shown = fences("README.md")[:2]
     assert command.splitlines()[-1] == "veridical demo"
     done = run_command("demo", cwd=tmp_path, env={"COLUMNS": "80"})
     assert done.returncode == 0, done.stderr
     assert_printed(unnamed(done.stdout + done.stderr), unnamed(shown))
+    run = str(next((tmp_path / ".veridical" / "runs").iterdir()))
+    done = run_command("explain", run, "0", cwd=tmp_path, env={"COLUMNS": "80"})
+    assert_printed(done.stdout, blocks("docs/index.md", "text")[0])
 
 
 def test_the_ci_page_shows_what_diff_prints(tmp_path: Path) -> None:
