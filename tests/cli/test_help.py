@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
 import subprocess
 import sys
@@ -28,8 +29,15 @@ def commands(command: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[s
 ALL = dict(commands(get_command(app)))
 
 
-def shown(path: tuple[str, ...]) -> str:
-    return CliRunner().invoke(app, [*path, "--help"], prog_name="veridical").output
+def is_long(path: tuple[str, ...]) -> bool:
+    """Whether ``--help`` leaves options to ``--help-all``."""
+    return any(parameter.name == "help_all" for parameter in ALL[path].params)
+
+
+def shown(path: tuple[str, ...], flag: str = "") -> str:
+    """The help with every option, or what another flag prints."""
+    flag = flag or ("--help-all" if is_long(path) else "--help")
+    return CliRunner().invoke(app, [*path, flag], prog_name="veridical").output
 
 
 def examples(text: str) -> list[str]:
@@ -77,7 +85,39 @@ def test_options_stand_under_headings(name: str) -> None:
     text = shown((name,))
     assert len(titles & set(text.splitlines())) > 4
     other = text.partition("\nOther\n")[2].partition("\n\n")[0]
-    assert other.split()[0] == "--help" and other.count("--") == 1, "an option has no heading"
+    assert re.findall(r"--[a-z-]+", other) == ["--help-all", "--help"], "an option has no heading"
+
+
+@pytest.mark.parametrize("path", [p for p in ALL if is_long(p)], ids=" ".join)
+def test_the_help_of_a_long_command_is_short(path: tuple[str, ...]) -> None:
+    text = shown(path, "--help")
+    parameters = {p.name: p for p in ALL[path].params}
+    essential = ALL[path].callback.essential
+    assert 8 <= len(essential) <= 15 and set(essential) <= {*parameters}
+    assert len(examples(text)) == 2
+    flags = {parameters[name].opts[0] for name in essential}
+    listed = set(re.findall(r"^  (--[a-z-]+)", text, re.MULTILINE))
+    assert listed == {f for f in flags if f.startswith("-")} | {"--help-all", "--help"}
+    left_out = len(parameters) - 1 - len(essential)
+    assert f"{' '.join(('veridical', *path))} --help-all shows {left_out} more options." in (
+        " ".join(text.split())
+    )
+
+
+def test_no_other_command_has_many_options() -> None:
+    counts = {p: len(c.params) for p, c in ALL.items() if not is_long(p)}
+    assert {path: count for path, count in counts.items() if count > 15} == {}
+
+
+def test_commands_are_listed_by_purpose() -> None:
+    text = shown(())
+    titles = ["Everyday", "Set up and plan", "Tune and decide", "Production", "People", "Research"]
+    places = [text.index(f"\n{title}\n") for title in titles]
+    assert places == sorted(places) and "\nOthers\n" not in text
+    everyday = text[places[0] : places[1]]
+    assert re.findall(r"^  ([a-z]+) ", everyday, re.MULTILINE) == [
+        *("check", "explain", "report", "view", "demo", "init")
+    ]
 
 
 def test_headings_of_check() -> None:

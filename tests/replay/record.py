@@ -35,6 +35,7 @@ from replay_commands import (
     Outcome,
     check,
     commands_of,
+    flag,
     machine,
     options_of,
     run_all,
@@ -99,7 +100,8 @@ def record_bench(work: Path, out: Path) -> None:
 
 def record_names(work: Path, out: Path) -> None:
     """Commands with their options, scorers, and the names of the Python package."""
-    outcomes = run_all([*((*command, "--help") for command in HELP), ("scorers", "--json")], work)
+    helped = [(*command, flag(command)) for command in HELP]
+    outcomes = run_all([*helped, ("scorers", "--json")], work)
     *helps, scorers = map(fine, outcomes)
     write(
         out / "help.json",

@@ -133,6 +133,12 @@ HELP = (
 )
 
 
+def flag(command: tuple[str, ...]) -> str:
+    """The flag by which a command lists all its options."""
+    long = (("check",), ("plan",), ("sample",), ("bench",), ("tune",), ("rank",))
+    return "--help-all" if command in long else "--help"
+
+
 @dataclass(frozen=True)
 class Outcome:
     """What a command came to."""
@@ -265,9 +271,8 @@ def options_of(help_text: str) -> list[str]:
 
 
 def commands_of(help_text: str) -> list[str]:
-    """Names under the heading of commands."""
-    _, _, names = help_text.partition("\nCommands\n")
-    return sorted(re.findall(r"^  ([a-z]+) ", names.partition("\n\n")[0], re.MULTILINE))
+    """Names of a group's commands, under whatever headings."""
+    return sorted(re.findall(r"^  ([a-z]+) {2,}\S", help_text, re.MULTILINE))
 
 
 def read_lines(path: Path) -> list[Any]:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from record import members
-from replay_commands import HELP, RECORDED, commands_of, options_of, run_all
+from replay_commands import HELP, RECORDED, commands_of, flag, options_of, run_all
 from replay_compare import differences
 
 import veridical
@@ -31,7 +31,7 @@ ROWS = [{"response": "It is in Mali.", "samples": ["It is in Mali.", "It is in P
 
 
 def test_every_command_has_its_options(tmp_path: Path) -> None:
-    outcomes = run_all([(*command, "--help") for command in HELP], tmp_path)
+    outcomes = run_all([(*command, flag(command)) for command in HELP], tmp_path)
     for command, outcome in zip(HELP, outcomes, strict=True):
         recorded = HELPS[" ".join(command)]
         assert outcome.exit_code == 0, outcome.stderr

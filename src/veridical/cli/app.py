@@ -1,4 +1,4 @@
-"""The commands of ``veridical``, each imported when it is asked for."""
+"""Command table of ``veridical``; each command is imported on first use."""
 
 from __future__ import annotations
 
@@ -13,44 +13,51 @@ from veridical import plugins
 from veridical.cli.help import App, HelpGroup
 from veridical.version import __version__
 
-#: Each command's module in this package, in the order of ``--help``; empty where another
-#: distribution brings the command.
-_MODULES = {
-    "demo": "demo",
-    "check": "check",
-    "explain": "explain",
-    "watch": "watch",
-    "mcp": "mcp",
-    "init": "init",
-    "plan": "check",
-    "sample": "sample",
-    "bench": "",
-    "corrupt": "corrupt",
-    "tune": "tune",
-    "rank": "",
-    "diff": "diff",
-    "report": "report",
-    "view": "view",
-    "review": "review",
-    "rate": "rate",
-    "redteam": "",
-    "guard": "guard",
-    "prompts": "prompts",
-    "doctor": "doctor",
-    "serve": "serve",
-    "corpus": "corpus",
-    "scorers": "scorers",
-    "models": "models",
-    "shard": "shard",
-    "hook": "hook",
-    "study": "",
-    "train": "",
+#: Commands by heading of ``--help``, each with its module in this package; an empty module is
+#: one that another distribution provides.
+_HEADINGS: dict[str, dict[str, str]] = {
+    "Everyday": {
+        "check": "check",
+        "explain": "explain",
+        "report": "report",
+        "view": "view",
+        "demo": "demo",
+        "init": "init",
+    },
+    "Set up and plan": {
+        "doctor": "doctor",
+        "models": "models",
+        "corpus": "corpus",
+        "plan": "check",
+    },
+    "Tune and decide": {
+        "tune": "tune",
+        "diff": "diff",
+        "sample": "sample",
+        "corrupt": "corrupt",
+        "scorers": "scorers",
+        "prompts": "prompts",
+    },
+    "Production": {
+        "serve": "serve",
+        "guard": "guard",
+        "watch": "watch",
+        "mcp": "mcp",
+        "hook": "hook",
+        "shard": "shard",
+    },
+    "People": {"review": "review", "rate": "rate"},
+    "Research": {"bench": "", "rank": "", "study": "", "train": "", "redteam": ""},
 }
+_MODULES = {name: module for named in _HEADINGS.values() for name, module in named.items()}
 
 
 class _Commands(Mapping[str, Any]):
-    """The commands by name: a module with an ``app`` is a group of commands; of others it is the
-    function of that name, with its ``..._EXAMPLES``."""
+    """Commands by name, imported on first use.
+
+    A module with an ``app`` is a group of commands. Any other has a function of the command's name
+    and its ``..._EXAMPLES``.
+    """
 
     def __init__(self) -> None:
         self._read: dict[str, Any] = {}
@@ -68,11 +75,11 @@ class _Commands(Mapping[str, Any]):
         return self._read[name]
 
     def _module(self, name: str) -> Any:
-        """The module of a command.
+        """Import the module of a command.
 
         Raises:
-            KeyError: no distribution knows the command.
-            MissingDistribution: the one that brings it is not installed.
+            KeyError: no distribution has the command.
+            MissingDistribution: the distribution of the command is not installed.
         """
         if own := _MODULES.get(name):
             return import_module(f"veridical.cli.{own}")
@@ -90,6 +97,8 @@ class _Commands(Mapping[str, Any]):
 
 
 class _Veridical(HelpGroup):
+    headings = _HEADINGS
+
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
         self.commands = _Commands()  # type: ignore[assignment]
@@ -105,8 +114,8 @@ app = App(
     "what evidence.",
     no_args_is_help=True,
     add_completion=True,
-    epilog="Examples:\n\n  veridical check answers.jsonl --report report.html\n\n"
-    "  veridical scorers\n\n  veridical check --help",
+    epilog="Examples:\n\n  veridical demo\n\n"
+    "  veridical check answers.jsonl --report report.html\n\n  veridical check --help",
 )
 
 

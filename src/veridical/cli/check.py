@@ -11,7 +11,7 @@ from rich.console import Console
 
 from veridical.cli import interrupts
 from veridical.cli.corpus import telling
-from veridical.cli.declared import check_files, command, coverage, flag, flags, output
+from veridical.cli.declared import check_files, coverage, flag, flags, long_command, output
 from veridical.cli.figures import error_console
 from veridical.cli.options import (
     JUNIT,
@@ -134,7 +134,22 @@ class CheckOptions(SharedOptions):
     processes: int | None
 
 
-@command
+@long_command(
+    "inputs",
+    "report",
+    "json_path",
+    "preset",
+    "scorers",
+    "strictness",
+    "corpus",
+    "mapping",
+    "limit",
+    "llm",
+    "budget",
+    "policy",
+    "fail_on",
+    "fail_over",
+)
 def check(options: CheckOptions) -> int:
     """Check a file of answers: per-record and per-sentence risk, with evidence."""
     _open_early(options)
@@ -192,7 +207,22 @@ def _open_early(options: CheckOptions) -> None:
         open_early(options.nli, "float32" if options.precision == "exact" else "auto")
 
 
-@command
+@long_command(
+    "inputs",
+    "records",
+    "machines",
+    "hours",
+    "price",
+    "preset",
+    "scorers",
+    "corpus",
+    "mapping",
+    "limit",
+    "llm",
+    "n",
+    "policy",
+    "json_path",
+)
 def plan(options: PlanOptions) -> int:
     """Dry run: count what check would ask of each model, and estimate time and cost."""
     from veridical import api

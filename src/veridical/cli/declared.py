@@ -33,11 +33,13 @@ import operator
 from collections.abc import Callable, Iterable
 from dataclasses import MISSING, Field, dataclass, field, fields, replace
 from enum import Enum
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar, cast, get_args, get_origin, get_type_hints
 
 import typer
 
+from veridical.cli.help import page
 from veridical.core.options import Declared, Group, Names, Options, declared, names_of
 
 Chosen = TypeVar("Chosen")
@@ -171,14 +173,30 @@ def _field(said: _Flag) -> Any:
 
 
 def command(function: Callable[[Chosen], int]) -> Callable[..., int]:
-    """``function`` as typer takes it: with a parameter for each option of its argument's class."""
+    """Make a typer command of a function: one parameter per field of its argument's class."""
+    return _command(function, ())
+
+
+def long_command(*essential: str) -> Callable[[Callable[[Chosen], int]], Callable[..., int]]:
+    """Make a command with many options, as :func:`command` does.
+
+    Args:
+        essential: fields that ``--help`` shows; ``--help-all`` shows the others too.
+    """
+    return partial(_command, essential=essential)
+
+
+def _command(function: Callable[[Chosen], int], essential: tuple[str, ...]) -> Callable[..., int]:
     (taken,) = inspect.signature(function).parameters
     chosen: Any = get_type_hints(function)[taken]
     hints = get_type_hints(chosen)
     specs = {spec.name: spec for spec in fields(chosen)}
     parameters = [_parameter(specs[name], hints[name]) for name in _in_order(chosen)]
+    if essential:
+        parameters.append(_HELP_ALL)
 
     def run(**values: Any) -> int:
+        values.pop(_HELP_ALL.name, None)
         if ".py:" in (values.get("scorers") or ""):
             from veridical.cli.own_scorers import loaded
 
@@ -189,9 +207,29 @@ def command(function: Callable[[Chosen], int]) -> Callable[..., int]:
 
     run.__name__, run.__doc__ = function.__name__, function.__doc__
     run.__module__ = function.__module__
+    run.essential = essential  # type: ignore[attr-defined]
     run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     return run
+
+
+def _show_all(ctx: typer.Context, wanted: bool) -> None:
+    if wanted:
+        typer.echo(page(ctx.command, ctx, everything=True), nl=False)
+        raise typer.Exit
+
+
+_HELP_ALL = inspect.Parameter(
+    "help_all",
+    inspect.Parameter.KEYWORD_ONLY,
+    default=False,
+    annotation=Annotated[
+        bool,
+        typer.Option(
+            "--help-all", is_eager=True, callback=_show_all, help="Show every option and exit."
+        ),
+    ],
+)
 
 
 def _parameter(spec: Field[Any], hint: Any) -> inspect.Parameter:

@@ -7,7 +7,7 @@ from dataclasses import MISSING
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from veridical.cli.declared import check_files, command, flag, flags
+from veridical.cli.declared import check_files, flag, flags, long_command
 from veridical.cli.options import keywords_of
 from veridical.cli.serve import ServedFlags, served_port
 from veridical.core.options import Group, Names
@@ -76,7 +76,20 @@ class GuardOptions(ServedFlags):
     precision: Precision | None
 
 
-@command
+@long_command(
+    "upstream",
+    "policy",
+    "mode",
+    "on_error",
+    "strictness",
+    "nli",
+    "host",
+    "port",
+    "keys",
+    "allow_host",
+    "out",
+    "deadline",
+)
 def guard(options: GuardOptions) -> int:
     """Stand before a model's API and check each sentence of its answers, streamed or not."""
     from veridical.serve.guard.setting_up import policy_and_scorers, read_guard_keys

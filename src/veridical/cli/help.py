@@ -1,6 +1,6 @@
-"""What ``--help`` prints: what the command does, examples, then its options under headings.
+"""Help pages: purpose, examples, then options under headings.
 
-Every line fits the terminal, 80 columns or more, and nothing is cut.
+Every line fits a terminal of at least 80 columns, and nothing is cut.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 import shutil
 import textwrap
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, TypeVar, get_args
 
 import typer
@@ -19,9 +19,10 @@ from veridical.core.options import Group
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 _WIDEST = 100
-_LONGEST_CHOICES = 50  # columns, in the place of a value
-_FLAGS = 25  # columns before the helps, where flags are not longer
-#: A word of a shell, or an option with its value.
+_LONGEST_CHOICES = 50  # columns
+_FLAGS = 25  # columns before the helps
+_FEW_EXAMPLES = 2  # on pages that leave options out
+#: One shell word, or an option with its value.
 _WORDS = re.compile(r"""(?:--[a-z-]+ (?!-))?(?:[^\s"']|"[^"]*"|'[^']*')+""")
 _METAVARS = {
     "integer": "N",
@@ -31,70 +32,81 @@ _METAVARS = {
     "text": "TEXT",
     "str": "TEXT",
 }
-#: Arguments that are declared by their annotation alone stand among what a command reads.
+#: Headings; arguments without one are listed under Input.
 _ORDER = [group.value for group in Group]
 
 
 class App(typer.Typer):
-    """A typer application whose commands print their help as this module does."""
+    """A typer application with the help pages of this module."""
 
     def __init__(self, **settings: Any) -> None:
         usual = {"cls": HelpGroup, "add_completion": False, "pretty_exceptions_enable": False}
         super().__init__(**{**usual, **settings})
 
     def command(self, name: str | None = None, **settings: Any) -> Callable[[Function], Function]:
-        """As :meth:`typer.Typer.command`."""
+        """Add a command, as :meth:`typer.Typer.command` does."""
         return super().command(name, **{"cls": HelpCommand, **settings})
 
 
 class HelpCommand(TyperCommand):
-    """A command."""
+    """A command with this module's help page."""
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
-        formatter.write(_page(self, ctx))
+        formatter.write(page(self, ctx))
 
 
 class HelpGroup(TyperGroup):
-    """A command with commands of its own."""
+    """A group of commands with this module's help page."""
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
-        formatter.write(_page(self, ctx))
+        formatter.write(page(self, ctx))
 
 
-def _page(command: Any, ctx: Any) -> str:
+def page(command: Any, ctx: Any, *, everything: bool = False) -> str:
+    """Format the help of a command.
+
+    Args:
+        everything: include the options and examples that ``--help`` leaves to ``--help-all``.
+    """
+    essential = () if everything else getattr(command.callback, "essential", ())
     width = min(_WIDEST, max(40, shutil.get_terminal_size().columns))
     arguments = [p for p in command.get_params(ctx) if p.param_type_name == "argument"]
     pieces = [_flags(p) if p.required else f"[{_flags(p)}]" for p in arguments]
     pieces += ["COMMAND ..."] if hasattr(command, "list_commands") else []
-    examples, notes = _epilog(command.epilog or "", width)
+    examples, notes = _epilog(command.epilog or "", width, _FEW_EXAMPLES if essential else None)
     blocks = [_wrap(" ".join(["Usage:", ctx.command_path, *pieces, "[OPTIONS]"]), width)]
     blocks += [_wrap(p, width) for p in (command.help or "").split("\n\n") if p.strip()]
     blocks += examples
     if hasattr(command, "list_commands"):
         blocks.append(_commands(command, ctx, width))
-    blocks += [
-        _titled(title, _table(rows, width)) for title, rows in _options(command, ctx).items()
-    ]
+    options = _options(command, ctx, essential)
+    blocks += [_titled(title, _table(rows, width)) for title, rows in options.items()]
+    if essential:
+        more = len(command.get_params(ctx)) - sum(map(len, options.values()))
+        notes.append(_wrap(f"{ctx.command_path} --help-all shows {more} more options.", width))
     return "\n\n".join([*blocks, *notes]) + "\n"
 
 
-def _epilog(epilog: str, width: int) -> tuple[list[str], list[str]]:
-    """The examples of an epilog, and its other paragraphs, which stand last."""
-    lines: list[str] = []
+def _epilog(epilog: str, width: int, most: int | None) -> tuple[list[str], list[str]]:
+    """Split an epilog into its first ``most`` examples and its other paragraphs."""
+    examples: list[str] = []
     notes: list[str] = []
     paragraphs = [p for p in epilog.split("\n\n") if p.strip() and p.strip() != "Examples:"]
     for paragraph in paragraphs:
         example = paragraph.strip().removeprefix("Then: ")
         if example.startswith("veridical "):
-            lines += shell_lines(example, width)
+            examples.append(example)
         else:
             notes.append(_wrap(paragraph, width))
+    lines = [line for example in examples[:most] for line in shell_lines(example, width)]
     return [_titled("Examples", "\n".join(lines))] if lines else [], notes
 
 
 def shell_lines(line: str, width: int) -> list[str]:
-    """An example in lines that a shell takes for one, each shorter than ``width`` columns where
-    its words are."""
+    """Break an example into lines shorter than ``width``, continued by backslashes.
+
+    A word that is longer than a line stays whole.
+    """
     lines = [" "]
     for word in _WORDS.findall(line):
         if len(lines[-1]) + len(word) + 3 > width and lines[-1].strip():
@@ -105,12 +117,20 @@ def shell_lines(line: str, width: int) -> list[str]:
 
 
 def _commands(group: Any, ctx: Any, width: int) -> str:
-    rows = []
+    rows = {}
     for name in group.list_commands(ctx):
         command = group.get_command(ctx, name)
         if command is not None and not command.hidden:
-            rows.append((name, _first_sentence(command.help or "")))
-    return _titled("Commands", _table(rows, width, flags=12))
+            rows[name] = _first_sentence(command.help or "")
+    headings: dict[str, list[tuple[str, str]]] = {}
+    for title, names in getattr(group, "headings", {}).items():
+        headings[title] = [(name, rows.pop(name)) for name in names if name in rows]
+    headings["Others" if headings else "Commands"] = list(rows.items())
+    return "\n\n".join(
+        _titled(title, _table(listed, width, flags=12))
+        for title, listed in headings.items()
+        if listed
+    )
 
 
 def _first_sentence(text: str) -> str:
@@ -118,11 +138,15 @@ def _first_sentence(text: str) -> str:
     return re.split(r"(?<=[.]) ", paragraph, maxsplit=1)[0].rstrip(".")
 
 
-def _options(command: Any, ctx: Any) -> dict[str, list[tuple[str, str]]]:
-    """Flags and helps by heading, in the order of the headings."""
+def _options(
+    command: Any, ctx: Any, essential: Sequence[str] = ()
+) -> dict[str, list[tuple[str, str]]]:
+    """Return flags and helps by heading, in the order of the headings."""
     by_title: dict[str, list[tuple[str, str]]] = {}
     for parameter in command.get_params(ctx):
         if getattr(parameter, "hidden", False):
+            continue
+        if essential and parameter.name not in (*essential, "help_all", "help"):
             continue
         default = Group.INPUT if parameter.param_type_name == "argument" else Group.OTHER
         title = getattr(parameter, "rich_help_panel", None) or default.value
@@ -158,7 +182,7 @@ def _choices(kind: Any) -> list[str]:
 
 
 def _kind(parameter: Any) -> Any:
-    """The type of the values: an annotation, or what older versions of typer make of it."""
+    """Return the type of the values: an annotation, or the type of older versions of typer."""
     descriptor = getattr(parameter, "type_descriptor", None)
     kind = parameter.type if descriptor is None else descriptor.annotation
     return next(iter(get_args(kind)), kind)

@@ -12,7 +12,7 @@ from rich.console import Console
 
 from veridical import plugins
 from veridical.cli.counted import calls_line, check_planned, speed_lines, tell
-from veridical.cli.declared import check_files, command, coverage, flag, flags, output
+from veridical.cli.declared import check_files, coverage, flag, flags, long_command, output
 from veridical.cli.figures import error_console
 from veridical.cli.options import (
     INPUTS,
@@ -94,7 +94,20 @@ class SampleOptions(SampleFlags, AnswerFlags, PlanFlags):
     store: str = flag(default=STORE, after="tokens_per_second")
 
 
-@command
+@long_command(
+    "inputs",
+    "out",
+    "llm",
+    "n",
+    "temperature",
+    "logprobs",
+    "max_tokens",
+    "system",
+    "budget",
+    "mapping",
+    "limit",
+    "plan",
+)
 def sample(options: SampleOptions) -> int:
     """Ask an LLM every prompt: a response, and samples besides it, as records to check."""
     from veridical.cli.sample_work import SamplingWork

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from veridical.cli.declared import command, flag, flags
+from veridical.cli.declared import flag, flags, long_command
 from veridical.cli.options import JudgeFlags, keywords_of
 from veridical.core.options import Group, Names
 from veridical.engine.options import EngineOptions
@@ -102,7 +102,19 @@ class ServeOptions(ServedFlags, JudgeFlags):
     )
 
 
-@command
+@long_command(
+    "host",
+    "port",
+    "keys",
+    "new_key",
+    "allow_host",
+    "data",
+    "offer",
+    "nli",
+    "llm",
+    "budget",
+    "deadline",
+)
 def serve(options: ServeOptions) -> int:
     """Answer checks over HTTP, from one process with warm models."""
     from veridical.serve.keys import new_key, read_keys

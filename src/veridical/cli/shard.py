@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import Any, Literal
 
-from veridical.cli.declared import argument, check_files, command, flag, flags, output
+from veridical.cli.declared import argument, check_files, command, flag, flags, long_command, output
 from veridical.cli.figures import error_console
 from veridical.cli.help import App
 from veridical.cli.options import (
@@ -114,7 +114,19 @@ _WHERE = ("dest", "executor", "workers", "lease", "index", "budget")
 
 
 @app.command(name="run", epilog=_RUN_EXAMPLES)
-@command
+@long_command(
+    "dest",
+    "executor",
+    "workers",
+    "index",
+    "preset",
+    "scorers",
+    "strictness",
+    "claims",
+    "nli",
+    "llm",
+    "budget",
+)
 def run(options: RunShardsOptions) -> int:
     """Score the shards that are not done. Kill it at any time, start it again."""
     from veridical.scale import manifest as manifests

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from veridical.cli import figures, interrupts
-from veridical.cli.declared import command, coverage, flag, flags
+from veridical.cli.declared import coverage, flag, flags, long_command
 from veridical.cli.figures import FigureFlags
 from veridical.cli.options import (
     STORE,
@@ -90,7 +90,22 @@ class TuneCommand(RecordFlags, FigureFlags, ComparedFlags, ModelFlags):
     processes: int | None
 
 
-@command
+@long_command(
+    "inputs",
+    "out",
+    "preset",
+    "scorers",
+    "objective",
+    "method",
+    "calibrate",
+    "alpha",
+    "labels",
+    "grader",
+    "by",
+    "mapping",
+    "llm",
+    "report",
+)
 def tune(options: TuneCommand) -> int:
     """Tune an ensemble of scorers on graded answers: its weights, threshold, calibration and
     guarantee, with figures on answers it was not fitted to."""

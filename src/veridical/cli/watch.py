@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from veridical.cli import interrupts
-from veridical.cli.declared import argument, check_files, command, flag, flags, output
+from veridical.cli.declared import argument, check_files, flag, flags, long_command, output
 from veridical.cli.figures import error_console
 from veridical.cli.options import (
     MAP,
@@ -47,7 +47,19 @@ class WatchOptions(PresetFlags, ComparedFlags, ModelFlags):
     processes: int | None
 
 
-@command
+@long_command(
+    "path",
+    "once",
+    "from_end",
+    "mapping",
+    "policy",
+    "preset",
+    "scorers",
+    "strictness",
+    "llm",
+    "budget",
+    "json_path",
+)
 def watch(options: WatchOptions) -> int:
     """Follow growing JSONL and print the answers that are not accepted.
 

@@ -12,7 +12,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from veridical.cli import figures, interrupts
-from veridical.cli.declared import argument, command, coverage, flag, flags, output
+from veridical.cli.declared import argument, coverage, flag, flags, long_command, output
 from veridical.cli.figures import JSON_FIGURES
 from veridical.cli.options import (
     MAP,
@@ -132,7 +132,21 @@ class BenchCommand(ModelFlags, AnswerFlags):
     )
 
 
-@command
+@long_command(
+    "suites",
+    "data",
+    "list_suites",
+    "scorers",
+    "samples",
+    "llm",
+    "budget",
+    "limit",
+    "study",
+    "report",
+    "json_path",
+    "markdown",
+    "out",
+)
 def bench(options: BenchCommand) -> int:
     """Measure scorers against human labels, with baselines, intervals and warnings."""
     from veridical.api import AUTO

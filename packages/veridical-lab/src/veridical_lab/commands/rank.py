@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from veridical.cli import figures, interrupts
-from veridical.cli.declared import argument, command, coverage, flag, flags
+from veridical.cli.declared import argument, coverage, flag, flags, long_command
 from veridical.cli.figures import FigureFlags
 from veridical.cli.options import MAP, STORE, keywords_of
 from veridical.cli.outputs import coverage_code
@@ -67,7 +67,20 @@ class RankCommand(FigureFlags):
     processes: int | None
 
 
-@command
+@long_command(
+    "answers",
+    "by",
+    "scorer",
+    "order",
+    "pair_by",
+    "mapping",
+    "limit",
+    "nli",
+    "llm",
+    "budget",
+    "report",
+    "json_path",
+)
 def rank(options: RankCommand) -> int:
     """Compare models by the claims of their answers to the same prompts: hallucination,
     contradiction and abstain rates."""

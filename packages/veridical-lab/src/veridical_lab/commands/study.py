@@ -8,7 +8,7 @@ from typing import Any
 
 from veridical.cli import figures, interrupts
 from veridical.cli.counted import calls_line, check_planned, speed_lines, tell
-from veridical.cli.declared import argument, command, coverage, flag, flags
+from veridical.cli.declared import argument, coverage, flag, flags, long_command
 from veridical.cli.figures import FigureFlags
 from veridical.cli.help import App
 from veridical.cli.options import STORE, EncoderFlags, PlanFlags, keywords_of
@@ -68,7 +68,20 @@ class CheckEmbedOptions(EncoderFlags, FigureFlags, PlanFlags):
 
 
 @app.command(epilog=CHECKEMBED_EXAMPLES)
-@command
+@long_command(
+    "studies",
+    "scorers",
+    "llm",
+    "n",
+    "limit",
+    "data",
+    "embedder",
+    "budget",
+    "plan",
+    "out",
+    "report",
+    "json_path",
+)
 def checkembed(options: CheckEmbedOptions) -> int:
     """The studies of CheckEmbed (Besta et al. 2025), on texts that a language model writes.
 
