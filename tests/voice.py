@@ -46,7 +46,7 @@ NOT_IMPERATIVE = CLAUSE_OPENINGS | _set(
     mean probability entropy verdict probabilities precision recall accuracy similarity
     agreement average maximum minimum sum result length distance ratio logarithm
     natural expected weighted greedy joint relative random hidden log-odds log-probabilities
-    number words shape schema width offset index key
+    number words shape schema width offset key
     """
 )
 #: Verbs that end in "s" and are imperative all the same.

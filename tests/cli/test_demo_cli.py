@@ -13,7 +13,7 @@ from veridical.cli import main
 @pytest.mark.parametrize(
     ("out", "message"),
     [
-        ("mine.jsonl", "is there already"),
+        ("mine.jsonl", "exists and is not the file of examples"),
         ("demo.txt", "must end in .jsonl"),
         ("no/where.jsonl", "no/where.jsonl"),
     ],

@@ -42,7 +42,7 @@ def test_a_whole_installation(tmp_path: Path) -> None:
     assert (run.returncode, run.stderr) == (0, "")
     lines = run.stdout.splitlines()
     assert all(len(line) <= 80 for line in lines)
-    assert lines[0] == "core" and lines[-1] == "all that checks need works"
+    assert lines[0] == "core" and lines[-1] == "everything required for checks works"
     for part in (
         f"ok veridical  {veridical.__version__}",
         "veridical-nli-mini  embedded",

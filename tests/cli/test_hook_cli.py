@@ -136,7 +136,7 @@ def test_hostile_text_stays_text(tmp_path: Path) -> None:
         ('{"transcript_path": "/"}', [], "is no file"),
         ('{"transcript_path": "a\\u0000b"}', [], "cannot read"),
         ("{}", ["--fail-on", "reject"], "unknown verdict"),
-        ("{}", ["--fail-on", ","], "names no verdict"),
+        ("{}", ["--fail-on", ","], "--fail-on is empty"),
     ],
 )
 def test_what_is_refused(stdin: str, arguments: list[str], message: str) -> None:

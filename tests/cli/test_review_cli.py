@@ -123,15 +123,18 @@ def test_the_same_answer_of_two_models_needs_the_model(
         (["--import", "nq_gpt4_answers.json", "--export", "out.jsonl"], "import first"),
         (["--import", "absent.json"], "absent.json"),
         (["--redact"], "redact"),
-        (["--worst"], "--worst goes with --export"),
+        (["--worst"], "--worst requires --export"),
         (
             ["--worst", "--export", "out.jsonl", "--format", "refchecker"],
-            "--worst goes with --format labels, not refchecker",
+            "--worst requires --format labels, not refchecker",
         ),
         (["--format", "refchecker"], "format"),
-        (["--double", "0.5"], "--double goes with --annotators of two names"),
-        (["--double", "0.5", "--annotators", "ann"], "--double goes with --annotators"),
-        (["--order", "risk", "--policy", "absent.toml"], "--policy names the threshold of --order"),
+        (["--double", "0.5"], "--double requires two or more names in --annotators"),
+        (["--double", "0.5", "--annotators", "ann"], "--double requires two or more names"),
+        (
+            ["--order", "risk", "--policy", "absent.toml"],
+            "--policy has no effect with --order risk",
+        ),
     ],
 )
 def test_options_that_do_not_go_together_are_refused(
@@ -168,7 +171,7 @@ def test_an_option_of_the_page_is_refused_where_none_is_opened(
     file = tmp_path / "file.jsonl"
     code, refusal = run(["review", str(tmp_path / "absent"), flag, str(file), *page])
     assert code == 1
-    assert refusal == f"{page[0]} is an option of the page, and {flag} opens none"
+    assert refusal == f"{page[0]} cannot be combined with {flag}, which opens no page: remove it"
     assert not file.exists()
 
 

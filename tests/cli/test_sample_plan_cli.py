@@ -163,7 +163,7 @@ def test_an_input_without_a_prompt_is_refused(server: Paid, tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("arguments", "why"),
     [
-        (("--llm", "paid", "--json", "f.json"), "--json goes with --plan"),
+        (("--llm", "paid", "--json", "f.json"), "--json requires --plan"),
         (("--llm", "paid", "--tokens-per-second", "3"), "--tokens-per-second goes with --plan"),
         (("--llm", "paid", "--plan", "--tokens-per-second", "0"), "above 0"),
         (("--llm", "paid", "--plan", "--json", "a.jsonl"), "two outputs have that name"),
@@ -175,7 +175,7 @@ def test_an_input_without_a_prompt_is_refused(server: Paid, tmp_path: Path) -> N
         (("--llm", "unpriced", "--plan", "--budget", "1"), "price_in"),
         (("--llm", "nobody", "--plan"), "nobody"),
         (("--plan",), "--llm"),
-        (("--grid", "g.toml", "--plan", "--scorers", "rouge_l"), "--scorers goes with --table"),
+        (("--grid", "g.toml", "--plan", "--scorers", "rouge_l"), "--scorers requires --table"),
         (("--grid", "g.toml", "--table", "t.csv", "--scorers", "rouge"), "unknown scorer"),
         (
             ("--grid", "g.toml", "--plan", "--table", "t.csv", "--scorers", "judge"),

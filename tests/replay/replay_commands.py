@@ -272,7 +272,7 @@ def options_of(help_text: str) -> list[str]:
 
 def commands_of(help_text: str) -> list[str]:
     """Names of a group's commands, under whatever headings."""
-    return sorted(re.findall(r"^  ([a-z]+) {2,}\S", help_text, re.MULTILINE))
+    return sorted({*re.findall(r"^  ([a-z]+) +\S", help_text, re.MULTILINE)} - {"veridical"})
 
 
 def read_lines(path: Path) -> list[Any]:

@@ -91,7 +91,7 @@ def test_what_is_paid_twice_is_what_lost_workers_had_under_way(
     assert purse is not None and purse.spent + sum(purse.lent.values()) >= paid.owed - 1e-9
     assert run("shard", "merge", "d") in (0, 2)
     if purse.lent:
-        assert "that were lost: possibly paid" in " ".join(capsys.readouterr().err.split())
+        assert "that were lost: possibly spent" in " ".join(capsys.readouterr().err.split())
 
 
 def test_a_budget_without_prices_is_refused_before_a_call(

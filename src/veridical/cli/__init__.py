@@ -1,4 +1,4 @@
-"""The command line. Results go to stdout only where asked; everything else to stderr."""
+"""Command line. Results go to stdout on request; everything else to stderr."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from veridical.errors import typed_options
 
 
 def main() -> None:
-    """Entry point of ``veridical``. Exit codes: contract section 5."""
+    """Run ``veridical`` and exit with its code."""
     interrupts.at_start()
     _settle_streams()
     code = interrupts.INTERRUPTED
@@ -20,7 +20,7 @@ def main() -> None:
                 code = _run()
         finally:
             interrupts.at_end(code)
-    except KeyboardInterrupt:  # came while an error was told
+    except KeyboardInterrupt:  # came while an error was printed
         code = interrupts.INTERRUPTED
     interrupts.forget()
     sys.exit(code)
@@ -47,7 +47,7 @@ def _run() -> int:
     except VeridicalError as e:
         print(f"error: {e}", file=sys.stderr)
         code = 1
-    except BrokenPipeError:  # the reader of our output has gone: nobody to tell
+    except BrokenPipeError:  # the reader of our output has gone
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         code = 1
     except OSError as e:  # a full disk, a folder that was taken away
@@ -77,15 +77,14 @@ def _run() -> int:
 
 
 def _of_a_path(error: Exception) -> bool:
-    """Whether ``error`` is how Python says that no file can have a name, or that links go in a
-    circle."""
+    """Return True if ``error`` means an impossible file name or a loop of symbolic links."""
     if isinstance(error, (UnicodeEncodeError, RuntimeError)):
         return isinstance(error, UnicodeEncodeError) or "Symlink loop" in str(error)
     return isinstance(error, ValueError) and "null byte" in str(error)
 
 
 def _settle_streams() -> None:
-    """Closed streams swallow what is written; letters that a locale lacks become ``?``."""
+    """Discard output to closed streams; replace characters that the locale lacks by ``?``."""
     import io
     from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""What a run found, for a terminal of 80 columns: the outcome, then the worst answers."""
+"""Terminal summary of a run: the outcome, then the worst answers."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _STYLES = {
 
 @dataclass
 class Worst:
-    """The rows of the worst answers, met one at a time."""
+    """Rows of the worst answers, collected one at a time."""
 
     _heap: list[tuple[bool, float, int]] = field(default_factory=list)
 
@@ -49,12 +49,12 @@ class Worst:
 
     @property
     def rows(self) -> list[int]:
-        """The worst first."""
+        """The rows, worst first."""
         return [-row for _, _, row in sorted(self._heap, reverse=True)]
 
 
 def answer(results: Results, worst: Worst) -> Iterator[tuple[str, str]]:
-    """Lines to print and their styles."""
+    """Yield lines to print and their styles."""
     yield wrapped(outcome(results.summary())), "bold"
     rows = worst.rows
     shown = {result.row: (record, result) for record, result in results.pairs(set(rows))}
@@ -69,8 +69,7 @@ def answer(results: Results, worst: Worst) -> Iterator[tuple[str, str]]:
 
 
 def described(where: str, record: Record, result: Result) -> Iterator[tuple[str, str]]:
-    """Lines and their styles that tell of one answer: where it stands, its verdict and risk, the
-    question, the worst sentence and its evidence."""
+    """Yield lines and styles for one answer: position, verdict, risk, question and evidence."""
     risk = "" if result.risk is None else f"  risk {result.risk:.2f} ({band(result.risk)})"
     name = "" if result.id == record.row else f"  id {plain(str(result.id), 40)}"
     decision = "" if result.decision is None else f"  {result.decision}"
@@ -99,18 +98,18 @@ def _field(name: str, text: str) -> str:
 
 
 def plain(text: str, longest: int = _LONGEST) -> str:
-    """A foreign text on one line, cut after ``longest`` characters, without what does not print."""
+    """Return a text on one line, cut after ``longest`` characters, with controls escaped."""
     line = " ".join(text.split())
     line = "".join(c if c.isprintable() else repr(c)[1:-1] for c in line[: 4 * longest])
     return line if len(line) <= longest else line[:longest].rsplit(" ", 1)[0] + " [...]"
 
 
 def wrapped(text: str) -> str:
-    """``text`` in lines of at most 80 columns, those after the first indented."""
+    """Wrap ``text`` at 80 columns, with later lines indented."""
     return textwrap.fill(text, WIDTH, subsequent_indent="  ", break_on_hyphens=False)
 
 
 def shown_path(path: Path) -> str:
-    """``path`` from the current folder where it lies below it."""
+    """Return ``path`` relative to the current folder, if it is below it."""
     relative = os.path.relpath(path)
     return display(path if relative.startswith("..") else relative)

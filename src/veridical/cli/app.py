@@ -110,8 +110,8 @@ class _Veridical(HelpGroup):
 app = App(
     cls=_Veridical,
     name="veridical",
-    help="How far can an LLM's answer be trusted: how likely is it hallucinated, where, and on "
-    "what evidence.",
+    help="Check LLM answers for hallucination: a calibrated risk per answer and sentence, with "
+    "evidence.",
     no_args_is_help=True,
     add_completion=True,
     epilog="Examples:\n\n  veridical demo\n\n"

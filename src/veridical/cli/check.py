@@ -1,4 +1,4 @@
-"""``veridical check`` and ``veridical plan``: the run, and what it would take."""
+"""``veridical check`` and ``veridical plan``: a run, and its estimate."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class SharedOptions(RecordFlags, PresetFlags, ComparedFlags, ModelFlags, SampleF
     """The options that ``veridical check`` and ``veridical plan`` share."""
 
     cascade: Path | None = flag(
-        "Cascade of `veridical tune`, in place of --scorers.", Group.SCORING, after="scorers"
+        "Cascade file from veridical tune, instead of --scorers.", Group.SCORING, after="scorers"
     )
     policy: Path | None
     select: str | None
@@ -84,7 +84,7 @@ class SharedOptions(RecordFlags, PresetFlags, ComparedFlags, ModelFlags, SampleF
 
 @flags(ScaleOptions, EngineOptions)
 class PlanOptions(SharedOptions):
-    """The options of ``veridical plan``."""
+    """Options of ``veridical plan``."""
 
     json_path: str | None = output("Write the plan as JSON; - for stdout.", "--json")
     store: str = STORE
@@ -99,33 +99,35 @@ class PlanOptions(SharedOptions):
 
 @flags(RunOptions, EngineOptions)
 class CheckOptions(SharedOptions):
-    """The options of ``veridical check``."""
+    """Options of ``veridical check``."""
 
-    json_path: str | None = output("Write a JSON result a line; - for stdout.", "--json")
-    report: Path | None = output("Write one self-contained HTML report.")
+    json_path: str | None = output("Write one JSON result per line; - for stdout.", "--json")
+    report: Path | None = output("Write a self-contained HTML report.")
     junit: str | None = JUNIT
     sarif: str | None = SARIF
     markdown: str | None = MARKDOWN
-    verbose: bool = flag("Print the table of scorers too.", Group.OUTPUT, False)
+    verbose: bool = flag("Also print the table of scorers.", Group.OUTPUT, False)
     fail_over: str | None = flag(
-        "Exit 3 when a risk is over X; NAME: one scorer's.", Group.GATES, metavar="X|NAME:X"
+        "Exit 3 if a risk is over X; NAME:X limits the risk of one scorer.",
+        Group.GATES,
+        metavar="X|NAME:X",
     )
     fail_on: str | None = flag(
-        "Exit 3 on these verdicts or decisions (contradicted,reject); or on missed_answer.",
+        "Exit 3 on these verdicts or decisions, such as contradicted,reject; also missed_answer.",
         Group.GATES,
     )
     fail_on_field: list[str] | None = flag(
-        "Exit 3 when a field of a JSON, YAML, XML or table answer has a verdict.",
+        "Exit 3 if a field of a structured answer (JSON, YAML, XML, table) has this verdict.",
         Group.GATES,
         metavar="PATH=VERDICT",
     )
     max_share: str | None = flag(
-        "Share of records that may fail a gate, as 5%.", Group.GATES, metavar="P%"
+        "Maximum share of records that may fail a gate, such as 5%.", Group.GATES, metavar="P%"
     )
     allow_unchecked: str | None = flag(
-        "Share of rows that may go unchecked, as 5%.", Group.GATES, metavar="P%"
+        "Maximum share of unchecked rows, such as 5%.", Group.GATES, metavar="P%"
     )
-    min_coverage: float = coverage("Exit 2 when a scorer's coverage is under this.")
+    min_coverage: float = coverage("Exit 2 if the coverage of a scorer is below this share.")
     strict: bool = flag(called="--strict/--no-strict", after="limit")
     out: Path | None
     store: str = STORE
@@ -151,7 +153,7 @@ class CheckOptions(SharedOptions):
     "fail_over",
 )
 def check(options: CheckOptions) -> int:
-    """Check a file of answers: per-record and per-sentence risk, with evidence."""
+    """Check answers: the risk of each answer and sentence, with evidence."""
     _open_early(options)
     from veridical.api import AUTO, RUNS, Job
     from veridical.cli.finish import CiFiles, ExitOptions, finish
@@ -197,8 +199,10 @@ def check(options: CheckOptions) -> int:
 
 
 def _open_early(options: CheckOptions) -> None:
-    """Begin to open the NLI model, which takes longer than the rest of a start, where the default
-    scorers are sure to need it."""
+    """Start to open the NLI model early if the default scorers need it.
+
+    The model takes longer to open than everything else at the start.
+    """
     plain = options.scorers is None and options.cascade is None and options.precision != "fast"
     here = all(map(os.path.isfile, options.inputs))  # else it ends at once
     if plain and here and options.preset == "auto":
@@ -224,7 +228,7 @@ def _open_early(options: CheckOptions) -> None:
     "json_path",
 )
 def plan(options: PlanOptions) -> int:
-    """Dry run: count what check would ask of each model, and estimate time and cost."""
+    """Estimate the model calls, time and cost of a check, without running it."""
     from veridical import api
     from veridical.cli.planned import plan_table
 
@@ -248,7 +252,7 @@ def _scorers(options: SharedOptions) -> str | list[BoundScorer] | None:
 
 
 def _sampling(options: SharedOptions) -> Sampling | None:
-    """How prompts are answered; None where nothing was said of it."""
+    """Return the sampling of answers to prompts; None without such options."""
     from veridical.run.inputs import default_sampling
 
     default = default_sampling(options.samples)

@@ -1,4 +1,4 @@
-"""``veridical corpus``: index documents, search them, and read them as they were indexed."""
+"""``veridical corpus``: document indexing, search and display."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from veridical.retrieval.corpus.files import Skipped
     from veridical.retrieval.corpus.index import Counts
 
-_EVERY = 5.0  # seconds between lines, where there is no terminal
+_INTERVAL_SECONDS = 5.0  # between lines, without a terminal
 
 CORPUS_EXAMPLES = (
     "Examples:\n\n  veridical corpus ./documents\n\n"
@@ -35,22 +35,20 @@ CORPUS_EXAMPLES = (
 
 @flags(EngineOptions)
 class CorpusOptions:
-    """The options of ``veridical corpus``."""
+    """Options of ``veridical corpus``."""
 
-    path: Path = argument("A folder of documents, or one file, such as JSON lines.")
-    search: str | None = flag("Print the passages found for this, as JSON lines.")
-    top: int = flag("Passages to find.", default=5, least=1)
-    text: str | None = flag(
-        "Print the text of the document of this name: places of passages refer to it."
-    )
-    skipped: bool = flag("List everything that was skipped, and why.", default=False)
+    path: Path = argument("Folder of documents, or one file, such as JSON lines.")
+    search: str | None = flag("Print the passages that match this query, as JSON lines.")
+    top: int = flag("Number of passages to find with --search.", default=5, least=1)
+    text: str | None = flag("Print the indexed text of this document; passage offsets refer to it.")
+    skipped: bool = flag("List all skipped files with the reason.", default=False)
     store: str = STORE
     embedder: str
 
 
 @command
 def corpus(options: CorpusOptions) -> int:
-    """Index a corpus for check --corpus, and say what is in it; or look things up in it."""
+    """Index documents for check --corpus, search them, or print one."""
     from veridical.engine.engine import Engine
     from veridical.retrieval.corpus.opening import Corpus
 
@@ -78,10 +76,12 @@ def corpus(options: CorpusOptions) -> int:
 
 
 def telling(console: Console) -> Notify:
-    """Tells how far indexing is, on a terminal in one line, elsewhere now and then; and at the end
-    what the corpus holds and some of what was skipped."""
+    """Return a callback that prints the progress and outcome of indexing.
+
+    On a terminal the progress is one line; elsewhere a line is printed every few seconds.
+    """
     last_line = 0.0
-    interval = 0.2 if console.is_terminal else _EVERY
+    interval = 0.2 if console.is_terminal else _INTERVAL_SECONDS
 
     def tell(progress: IndexProgress) -> None:
         nonlocal last_line
@@ -94,7 +94,7 @@ def telling(console: Console) -> Notify:
             return
         last_line = now
         line = (
-            f"corpus: {progress.checked} of {progress.files} files looked at, "
+            f"corpus: {progress.checked} of {progress.files} files read, "
             f"{progress.documents} documents read, {progress.embedded} of {progress.to_embed} "
             "passages embedded"
         )

@@ -1,4 +1,4 @@
-"""``veridical corrupt``: wrong twins of right answers, labelled."""
+"""``veridical corrupt``: labelled corrupted copies of correct answers."""
 
 from __future__ import annotations
 
@@ -33,21 +33,21 @@ CORRUPT_EXAMPLES = (
 
 @flags(RunOptions, EngineOptions)
 class CorruptOptions:
-    """The options of ``veridical corrupt``."""
+    """Options of ``veridical corrupt``."""
 
     inputs: list[str] = INPUTS
-    out: Path = output("File of labelled records to write, JSONL.", default=MISSING)
+    out: Path = output("JSONL file of labelled records to write.", default=MISSING)
     kinds: str | None = flag(
-        "Kinds of errors, separated by commas: figure, date, unit, name, negation, relation, "
+        "Kinds of errors, comma-separated: figure, date, unit, name, negation, relation, "
         "addition, other; with --llm also order, computed. Default: all.",
         Group.OUTPUT,
         metavar="KIND,...",
     )
     n: int = flag(
-        "Maximum wrong twins per answer; with --llm as many again.", Group.OUTPUT, 2, least=1
+        "Maximum corrupted copies per answer; --llm adds as many again.", Group.OUTPUT, 2, least=1
     )
     seed: int = flag("Seed of the random choices.", Group.OUTPUT, 0)
-    llm: str | None = flag("Language model that writes further edits.")
+    llm: str | None = flag("LLM that writes further edits.", Group.MODELS)
     budget: float | None
     mapping: list[str] | None = MAP
     reader: str | None
@@ -57,7 +57,7 @@ class CorruptOptions:
 
 @command
 def corrupt(options: CorruptOptions) -> int:
-    """Write right answers and wrong twins of them, labelled, with exact spans and kinds."""
+    """Write correct answers and corrupted copies, with labels, spans and error kinds."""
     from veridical.files.outputs import writing
     from veridical.io import open_source
     from veridical.tuning.corruption import Corruption, kinds_of

@@ -1,4 +1,4 @@
-"""``--plan`` of commands that ask language models: what it goes with, and what it prints."""
+"""The ``--plan`` option of commands that call language models."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from veridical.errors import UsageError
 
 
 def check_planned(plan: bool, **values: Any) -> None:
-    """Refuse what only a plan has a use for.
+    """Refuse options that require ``--plan``.
 
     Args:
-        values: of options that go with ``--plan``, by their names.
+        values: values of such options by name.
 
     Raises:
-        UsageError: one is given without it.
+        UsageError: an option is given without ``--plan``.
     """
     for name, value in values.items():
         if value is not None and not plan:
-            raise UsageError(f"--{name.replace('_', '-')} goes with --plan")
+            raise UsageError(f"--{name.replace('_', '-')} requires --plan")
 
 
 def tell(plan: dict[str, Any], lines: Iterable[str], json_path: str | None) -> int:
-    """Write the plan as JSON where that is asked for, print its ``lines``: the exit code."""
+    """Print the plan, write its JSON if requested, and return the exit code."""
     with opened(json_path) as out:
         if out is not None:
             out.write(json.dumps(plan) + "\n")
@@ -40,7 +40,7 @@ def tell(plan: dict[str, Any], lines: Iterable[str], json_path: str | None) -> i
 
 
 def calls_line(of: dict[str, Any]) -> str:
-    """The calls, tokens, cost and hours of a part of a plan."""
+    """Describe the calls, tokens, cost and hours of a part of a plan."""
     least = of.get("least", of)["calls"]
     calls: Any = of["calls"] if least == of["calls"] else f"{least} to {of['calls']}"
     if not of["complete"]:
@@ -57,7 +57,7 @@ def calls_line(of: dict[str, Any]) -> str:
 
 
 def speed_lines(llm: str | None, hours: float | None, speed: float | None) -> list[str]:
-    """What is to be said where hours are not known because a speed is not."""
+    """Return a hint if hours are unknown because the speed is."""
     if llm is None or hours is not None or speed is not None:
         return []
-    return [f"how fast {llm} writes is not known: --tokens-per-second X says it"]
+    return [f"the speed of {llm} is unknown: give --tokens-per-second X"]

@@ -1,6 +1,6 @@
-"""Commands that are declared as classes of flags.
+"""Commands declared as classes of flags.
 
-A command is a class of its options and a function that takes it::
+A command is a class of options and a function that takes an instance of it::
 
     @flags(RunOptions)
     class CountFlags(ModelFlags):
@@ -15,15 +15,15 @@ A command is a class of its options and a function that takes it::
         check_files(options)
         results = veridical.check(rows_of(options.inputs), **run_keywords(options))
 
-:func:`flags` makes the class a frozen dataclass. A field that an option class of the Python API
-has too says name and type: default, help, bounds, choices and heading come from where it is
-declared for Python. Another default is assigned; :func:`flag` says what else differs, or all of
-an option that the command alone has. A class inherits the flags that commands share.
-:func:`command` gives typer a parameter for each field; the choices of a ``Literal`` are texts.
+:func:`flags` makes the class a frozen dataclass. A field of an option class of the Python API
+needs only its name and type. Default, help, bounds, choices and heading are taken from there.
+A different default is assigned; :func:`flag` declares other differences, and options that only
+the command has. A class inherits the flags that commands share. :func:`command` creates a typer
+parameter for each field; the choices of a ``Literal`` are texts.
 
-:func:`check_files` looks at what the options name: :class:`~veridical.core.options.Names` says
-what is an output or the folder of a run. :func:`veridical.cli.options.run_keywords` gives the
-keywords of :func:`veridical.check` that the command has options of.
+:func:`check_files` checks the files that the options name, by
+:class:`~veridical.core.options.Names`. :func:`veridical.cli.options.run_keywords` returns the
+keywords of :func:`veridical.check` among the options.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ _FLAG = "flag"
 
 @dataclass(frozen=True)
 class _Flag:
-    """A declared option or argument of a command; ``...`` stands for a value not given."""
+    """A declared option or argument of a command; ``...`` is a default that was not given."""
 
     help: str = ""
     group: Group | None = None
@@ -63,8 +63,8 @@ class _Flag:
     argument: bool = False
     choices: tuple[str, ...] = ()
 
-    def told_of(self, spec: Declared, default: Any) -> _Flag:
-        """This flag, where it says nothing as an option class does."""
+    def completed_by(self, spec: Declared, default: Any) -> _Flag:
+        """Return this flag with missing parts taken from an option class."""
         return replace(
             self,
             help=self.help or spec.help,
@@ -88,20 +88,21 @@ def flag(
     names: Names | None = None,
     after: str = "",
 ) -> Any:
-    """An option of a command. What is not said is as the option class has it that has a field of
-    this name, if one does.
+    """Declare an option of a command.
+
+    Missing parts are taken from the option class with a field of this name, if any.
 
     Args:
-        help: what ``--help`` tells of it.
-        group: where ``--help`` lists it.
-        default: MISSING where it must be given.
-        called: its name on the command line, if not the field's; a flag that can also be declined
+        help: text in ``--help``.
+        group: heading in ``--help``.
+        default: MISSING if the option is required.
+        called: name on the command line, if it is not the field's. A flag that can be negated
             has both names.
-        least: the smallest number that it may be.
-        most: the largest one.
-        metavar: what ``--help`` shows in the place of its value.
-        names: what a path in it is.
-        after: the option that it follows in the help.
+        least: minimum of a number.
+        most: maximum of a number.
+        metavar: placeholder of the value in ``--help``.
+        names: kind of a path in the value.
+        after: option that it follows in the help.
     """
     return _Flag(help, group, default, called, least, most, metavar, names, after)
 
@@ -109,7 +110,7 @@ def flag(
 def argument(
     help: str, default: Any = MISSING, *, metavar: str | None = None, names: Names | None = None
 ) -> Any:
-    """An argument of a command, which must be given unless it has a ``default``."""
+    """Declare an argument of a command, required unless it has a ``default``."""
     return _Flag(help, default=default, metavar=metavar, names=names, argument=True)
 
 
@@ -121,7 +122,7 @@ def output(
     metavar: str | None = "FILE",
     after: str = "",
 ) -> Any:
-    """A flag that names an output."""
+    """Declare a flag that names an output."""
     return flag(
         help,
         Group.OUTPUT,
@@ -134,18 +135,16 @@ def output(
 
 
 def coverage(help: str, default: float = 0.98) -> Any:
-    """The flag ``--min-coverage``."""
+    """Declare the flag ``--min-coverage``."""
     return flag(help, Group.GATES, default, least=0, most=1)
 
 
 def flags(*classes: type[Options], unsaid: bool = False) -> Callable[[type[Made]], type[Made]]:
-    """Make a class of flags, a frozen dataclass: the options of a command, or some that commands
-    share by inheritance.
+    """Make a frozen dataclass of flags: the options of a command, or shared ones to inherit.
 
     Args:
-        classes: what they are declared in for Python; the first that has a help of an option is
-            asked.
-        unsaid: whether None stands for each that is not given, in the place of its default.
+        classes: option classes of the Python API; the first with help for an option is used.
+        unsaid: use None for each option that is not given, instead of its default.
     """
 
     def made(cls: type[Made]) -> type[Made]:
@@ -156,7 +155,7 @@ def flags(*classes: type[Options], unsaid: bool = False) -> Callable[[type[Made]
             told = (one for one in classes if name in names_of(one) and declared(one, name).help)
             of = next(told, None)
             if of is not None:
-                said = said.told_of(declared(of, name), getattr(of, name))
+                said = said.completed_by(declared(of, name), getattr(of, name))
             setattr(cls, name, _field(said))
         if unsaid:
             for spec in (spec for base in cls.__bases__ for spec in fields(cast("Any", base))):
@@ -233,8 +232,10 @@ _HELP_ALL = inspect.Parameter(
 
 
 def _parameter(spec: Field[Any], hint: Any) -> inspect.Parameter:
-    """Return typer's parameter of a flag. Its choices are an enum there: older versions of typer
-    know no others."""
+    """Return typer's parameter of a flag.
+
+    Choices become an enum, the only form that older versions of typer support.
+    """
     said: _Flag = spec.metadata[_FLAG]
     default = inspect.Parameter.empty if spec.default is MISSING else spec.default
     kinds = [kind for kind in (hint, *get_args(hint)) if get_origin(kind) is Literal]
@@ -268,8 +269,10 @@ def _is_switch(hint: Any) -> bool:
 
 
 def _in_order(options: type) -> list[str]:
-    """The names of a class's flags as ``--help`` has them: its own, then those it inherits, class
-    by class, each after the one that it says it follows."""
+    """Return the names of a class's flags in the order of ``--help``.
+
+    Own flags come first, then inherited ones by class; ``after`` moves a flag.
+    """
     bases = [base for base in options.__bases__ if base is not object]
     inherited = dict.fromkeys(name for base in bases for name in _in_order(base))
     own = [name for name in inspect.get_annotations(options) if name not in inherited]
@@ -282,15 +285,15 @@ def _in_order(options: type) -> list[str]:
 
 
 def check_files(options: Any, *, also: Iterable[Path] = ()) -> None:
-    """Find out before hours of work, not after, that an output cannot be written, or that it
-    would take the place of a file that the command reads, of a run's own, or of another output.
+    """Check before the work that outputs can be written and overwrite no input.
 
     Args:
-        options: of a command.
+        options: options of a command.
         also: further outputs.
 
     Raises:
-        UsageError: one of these.
+        UsageError: an output cannot be written, or would overwrite an input, a file of a run or
+            another output.
     """
     from veridical.cli.outputs import check_named
 

@@ -1,4 +1,4 @@
-"""``veridical demo``: a file of example answers, checked."""
+"""``veridical demo``: a check of example answers."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from veridical.errors import UsageError
 
 DEMO_EXAMPLES = (
     "Examples:\n\n  veridical demo\n\n  veridical demo --out my-answers.jsonl\n\n"
-    "The file is an ordinary input: change an answer, and check it by `veridical check demo.jsonl`."
+    "To experiment, edit an answer in the file and run `veridical check demo.jsonl`."
 )
 
 
 @flags(EngineOptions)
 class DemoOptions:
-    """The options of ``veridical demo``."""
+    """Options of ``veridical demo``."""
 
     out: Path = output(
-        "The file of examples to write; the report goes beside it.",
+        "File of examples to write; the report has the same name, with .html.",
         default=Path("demo.jsonl"),
         metavar=None,
     )
@@ -32,18 +32,18 @@ class DemoOptions:
 
 @command
 def demo(options: DemoOptions) -> int:
-    """Write a file of example answers, check it, and write a report."""
+    """Check a file of example answers and write a report."""
     path, report = options.out, options.out.with_suffix(".html")
     examples = files("veridical.cli").joinpath("demo.jsonl").read_text("utf-8")
     if path.suffix != ".jsonl":
         raise UsageError(f"--out: {path} must end in .jsonl")
     if path.exists() and path.read_text("utf-8", errors="replace") != examples:
-        raise UsageError(f"--out: {path} is there already and is not the file of examples")
+        raise UsageError(f"--out: {path} exists and is not the file of examples; name another file")
     try:
         path.write_text(examples, encoding="utf-8")
     except OSError as e:
         raise UsageError(f"--out: cannot write {path}: {e.strerror}") from None
     line = f"veridical check {path} --report {report}"
-    error_console().print(f"wrote {path}; now as by\n  {line}\n", markup=False, highlight=False)
+    error_console().print(f"Wrote {path}. Running:\n  {line}\n", markup=False, highlight=False)
     code: int = check(inputs=[str(path)], report=report, store=options.store)
     return code

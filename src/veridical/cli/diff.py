@@ -1,4 +1,4 @@
-"""``veridical diff``: has a run got worse than another?"""
+"""``veridical diff``: a comparison of two runs."""
 
 from __future__ import annotations
 
@@ -27,18 +27,16 @@ DIFF_EXAMPLES = (
 
 @flags(DiffOptions)
 class DiffCommand:
-    """The options of ``veridical diff``."""
+    """Options of ``veridical diff``."""
 
-    a: Path = argument(
-        "The run before: a run directory, or a file of results (--json), gzipped or not."
-    )
-    b: Path = argument("The run now.")
+    a: Path = argument("Baseline: a run directory, or a results file of --json, also gzipped.")
+    b: Path = argument("Run to compare with the baseline, in the same forms.")
     pair_by: Pairing | None
     split_by: str | None
     allow_different: bool
     tolerate: float = flag(metavar="X")
     json_path: str | None = JSON_FIGURES
-    html: Path | None = output("Write one self-contained page.")
+    html: Path | None = output("Write a self-contained HTML page.")
     markdown: str | None = MARKDOWN
     junit: str | None = JUNIT
     sarif: str | None = SARIF
@@ -46,8 +44,10 @@ class DiffCommand:
 
 @command
 def diff(options: DiffCommand) -> int:
-    """Compare two runs record by record: tests on risk, verdicts, decisions and claims, and the
-    answers that changed."""
+    """Compare two runs record by record, with significance tests.
+
+    Risks, verdicts, decisions and claims are compared, and changed answers are listed.
+    """
     from veridical.diff.comparing import diff as compare
     from veridical.diff.html import write_diff_report
     from veridical.diff.view import markdown, print_diff

@@ -1,4 +1,4 @@
-"""``veridical doctor``: what is here, and whether it works."""
+"""``veridical doctor``: a check of the installation."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from veridical.engine.options import EngineOptions
 
 DOCTOR_EXAMPLES = (
     "Examples:\n\n  veridical doctor\n\n  veridical doctor --json\n\n"
-    "Exit codes: 0 what checks need works; 1 something of it is broken."
+    "Exit codes: 0 checks can run; 1 something that checks require is broken."
 )
 _WIDTH = 80
 _MARKS = {"ok": "ok", "absent": "-", "broken": "!!"}
@@ -21,7 +21,7 @@ _MARKS = {"ok": "ok", "absent": "-", "broken": "!!"}
 
 @flags(EngineOptions)
 class DoctorOptions:
-    """The options of ``veridical doctor``."""
+    """Options of ``veridical doctor``."""
 
     as_json: bool = flag("Print JSON.", Group.OUTPUT, False, called="--json")
     store: str = STORE
@@ -29,7 +29,7 @@ class DoctorOptions:
 
 @command
 def doctor(options: DoctorOptions) -> int:
-    """Look at models, extras, endpoints and store, and judge a pair that is known."""
+    """Check the installation: models, extras, endpoints and the store."""
     from veridical.engine.doctor import DoctorFinding, examine, works
 
     findings = examine(EngineOptions(store=options.store))
@@ -55,5 +55,5 @@ def doctor(options: DoctorOptions) -> int:
         for finding in several:
             print("\n".join(lines(finding)))
     broken = [finding.name for finding in findings if finding.status == "broken"]
-    print("all that checks need works" if healthy else f"broken: {', '.join(broken)}")
+    print("everything required for checks works" if healthy else f"broken: {', '.join(broken)}")
     return 0 if healthy else 1

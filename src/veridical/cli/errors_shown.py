@@ -1,4 +1,4 @@
-"""What went wrong in a run, for people: each cause once, with a count and one example."""
+"""Error summary of a run: each cause, its count and an example."""
 
 from __future__ import annotations
 
@@ -17,13 +17,15 @@ if TYPE_CHECKING:
     from veridical.report.results import Results
 
 _WIDTH = 80
-_CAUSES = 5  # that are shown of a kind
-_SCORERS = 3  # that are named
+_MAX_CAUSES = 5  # per kind
+_MAX_SCORERS = 3  # named per cause
 
 
 def error_lines(results: Results) -> list[str]:
-    """Bad rows, prompts that were not answered, and failed scores of a run, each cause once: lines
-    of at most 80 columns, none where all went well."""
+    """Return lines on bad rows, unanswered prompts and failed scores, each cause once.
+
+    Lines have at most 80 columns. A run without errors has no lines.
+    """
     rows = results.row_error_causes()
     bad = [cause for cause in rows if not cause.of_llm]
     unanswered = [cause for cause in rows if cause.of_llm]
@@ -47,7 +49,7 @@ def _section(causes: Sequence[Cause], one: str, several: str) -> list[str]:
         return []
     total = sum(cause.count for cause in causes)
     lines = [(one if total == 1 else several).format(f"{total:,}") + ":"]
-    for cause in causes[:_CAUSES]:
+    for cause in causes[:_MAX_CAUSES]:
         field = f"{cause.column}: " if cause.column is not None and not cause.of_llm else ""
         reason = cause.reason.removeprefix(NO_ANSWER)
         lines += _wrapped(f"{cause.count:,} x {field}{reason}", "  ", "    ")
@@ -55,7 +57,7 @@ def _section(causes: Sequence[Cause], one: str, several: str) -> list[str]:
             lines += _wrapped(f"of {_named(cause.scorers)}", "    ")
         elif cause.example is not None:
             lines += _wrapped(f"for example {_place(cause.example, cause.of_llm)}", "    ")
-    hidden = causes[_CAUSES:]
+    hidden = causes[_MAX_CAUSES:]
     if hidden:
         n = sum(cause.count for cause in hidden)
         lines.append(f"  {n:,} more, for {len(hidden)} other reason{'s' * (len(hidden) > 1)}")
@@ -63,7 +65,7 @@ def _section(causes: Sequence[Cause], one: str, several: str) -> list[str]:
 
 
 def _place(error: RowError, of_llm: bool) -> str:
-    """Where a row is: file and line, and its number."""
+    """Return the position of a row: file and line, or its number."""
     if of_llm or error.file.startswith("<"):
         return f"row {error.row}"
     file = _relative(Path(error.file))
@@ -71,7 +73,7 @@ def _place(error: RowError, of_llm: bool) -> str:
 
 
 def _relative(path: Path) -> str:
-    """A path from the current folder, where it lies below that."""
+    """Return a path relative to the current folder, if it is below it."""
     try:
         shorter = os.path.relpath(path)
     except ValueError:  # on another drive
@@ -80,12 +82,12 @@ def _relative(path: Path) -> str:
 
 
 def _named(scorers: Sequence[str]) -> str:
-    more = len(scorers) - _SCORERS
-    return ", ".join(scorers[:_SCORERS]) + (f" and {more} more" if more > 0 else "")
+    more = len(scorers) - _MAX_SCORERS
+    return ", ".join(scorers[:_MAX_SCORERS]) + (f" and {more} more" if more > 0 else "")
 
 
 def _wrapped(text: str, before: str, later: str | None = None) -> list[str]:
-    """Lines of at most 80 columns that show foreign text harmlessly."""
+    """Wrap a text at 80 columns, with control characters escaped."""
     return textwrap.wrap(
         printable(text),
         _WIDTH,

@@ -25,16 +25,16 @@ EXPLAIN_EXAMPLES = (
 
 @flags()
 class ExplainOptions:
-    """The options of ``veridical explain``."""
+    """Options of ``veridical explain``."""
 
-    run: Path = argument("A run directory.", names=Names.OTHER)
-    row: str = argument("The row of the input, from 0; or the record's id.")
-    as_json: bool = flag("Print the result line.", Group.OUTPUT, False, called="--json")
+    run: Path = argument("Run directory.", names=Names.OTHER)
+    row: str = argument("Row of the input, from 0, or record id.")
+    as_json: bool = flag("Print the JSON result line.", Group.OUTPUT, False, called="--json")
 
 
 @command
 def explain(options: ExplainOptions) -> int:
-    """Print one answer of a run: its verdict, its sentences, and the evidence of each."""
+    """Print one answer of a run with its verdict, sentences and evidence."""
     from veridical.api import reopen
     from veridical.core.explain import ansi, pieces, plain
 
@@ -50,10 +50,10 @@ def explain(options: ExplainOptions) -> int:
 
 
 def _find(results: Results, options: ExplainOptions) -> tuple[Record, Result]:
-    """The record of a row, else the first one of that id, with its result.
+    """Find a record and its result by row, or the first one by id.
 
     Raises:
-        UsageError: there is neither.
+        UsageError: no record has this row or id.
     """
     wanted = options.row
     row = int(wanted) if wanted.isascii() and wanted.isdigit() and len(wanted) < 16 else None

@@ -1,4 +1,4 @@
-"""What the commands that measure share: options, the scoring watched, the figures written."""
+"""Shared parts of the measuring commands: options, scoring and output."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ class FigureFlags:
     """Outputs of commands that print figures."""
 
     json_path: str | None = JSON_FIGURES
-    report: list[Path] | None = output("Write a report: .html, .md, .txt or .json. Repeatable.")
+    report: list[Path] | None = output("Write a report: .html, .md, .txt or .json; repeatable.")
 
 
 def error_console() -> Console:
-    """Standard error, its lines unbroken where it is no terminal."""
+    """Open a console on standard error, without wrapping unless it is a terminal."""
     return Console(stderr=True, highlight=False, soft_wrap=not sys.stderr.isatty())
 
 
 def check_outputs(options: Any, *, table: bool = False) -> None:
-    """Find out before the work that an output of a command cannot be written.
+    """Check before the work that the outputs of a command can be written.
 
     Args:
         table: a report may be a table of figures.
@@ -52,7 +52,7 @@ def check_outputs(options: Any, *, table: bool = False) -> None:
 
 
 def score(job: Job, err: Console, name: str = "", *, table: bool = False) -> Results:
-    """Wait for ``job``, showing how far it is and what came of it."""
+    """Wait for ``job`` and show its progress and outcome."""
     from veridical.cli.finish import ledger_lines, resumed_lines, summary_table
     from veridical.cli.progress import watch
 
@@ -69,7 +69,7 @@ def score(job: Job, err: Console, name: str = "", *, table: bool = False) -> Res
 
 
 def or_interrupted(work: Callable[[], T]) -> T | None:
-    """What ``work`` gives, None where it was interrupted; that is then told."""
+    """Return the result of ``work``; report an interrupt and return None."""
     try:
         return work()
     except KeyboardInterrupt:
@@ -85,7 +85,7 @@ def write(
     render: Callable[[Path], None],
     show: Callable[[Console], None],
 ) -> None:
-    """Write the figures where ``--json`` and ``--report`` say, and print them."""
+    """Write the figures to ``--json`` and ``--report``, and print them."""
     with opened(options.json_path) as lines:
         if lines is not None:
             lines.write(json() + "\n")

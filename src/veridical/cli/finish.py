@@ -1,4 +1,4 @@
-"""After the run: summary, JSON lines, report, exit code."""
+"""End of a run: summary, JSON lines, report and exit code."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ if TYPE_CHECKING:
     from veridical.report.results import Results
     from veridical.sampling.sampling import SamplingProgress
 
-_SHOWN_COLUMNS = 5
-_CAUSES = 10
-_LOWEST = 4
+_MAX_COLUMNS = 5
+_MAX_CAUSES = 10
+_MAX_LOW_SCORERS = 4
 
 
 class CiFiles(NamedTuple):
-    """Files for CI that are asked for; ``-`` is standard output."""
+    """Requested files for CI; ``-`` is standard output."""
 
     junit: str | None = None
     sarif: str | None = None
@@ -44,13 +44,13 @@ NO_FILES = CiFiles()
 
 @dataclass(frozen=True)
 class ExitOptions:
-    """What turns the exit code of a run, and how much is printed.
+    """Options that determine the exit code and verbosity.
 
     Attributes:
-        min_coverage: the least coverage of a scorer, in [0, 1].
-        by_name: whether scorers were asked for by name, rather than by a preset.
-        verbose: print the table of scorers too.
-        files: written for CI.
+        min_coverage: minimum coverage of a scorer, in [0, 1].
+        by_name: True if scorers were requested by name, not by a preset.
+        verbose: also print the table of scorers.
+        files: files to write for CI.
     """
 
     gates: Gates
@@ -69,11 +69,11 @@ def finish(
     drawn: SamplingProgress | None = None,
     notes: Sequence[str] = (),
 ) -> int:
-    """Write what was asked for, say what was found, and how it went by the exit code.
+    """Write the requested outputs, print the summary and return the exit code.
 
     Args:
-        drawn: of the sampling, where prompts were answered.
-        notes: what the policy promises.
+        drawn: progress of the sampling, if prompts were answered.
+        notes: guarantees of the policy.
     """
     tally = Tally(asked.gates)
     worst = Worst()
@@ -126,7 +126,7 @@ def finish(
 def _write_for_ci(
     results: Results, tally: Tally, failed: Sequence[str], files: CiFiles
 ) -> list[str]:
-    """Write the files, and say what was left out of them."""
+    """Write the files and return notes on omitted results."""
     if not any(files):
         return []
     from veridical.integrations.ci.writing import write_run
@@ -140,50 +140,58 @@ def _write_for_ci(
 
 
 def low_coverage(summary: Summary, asked: ExitOptions) -> list[str]:
-    """Why too little was scored; nothing where enough was."""
+    """Return the reasons for low coverage, if any."""
     low = [s for s in summary.scorers.values() if s.coverage is not None]
     low = [s for s in low if (s.coverage or 0.0) < asked.min_coverage]
     lines = []
     if low:
         low.sort(key=lambda s: s.coverage or 0.0)
-        names = ", ".join(f"{s.name} {100 * (s.coverage or 0):.1f} %" for s in low[:_LOWEST])
-        more = f" and {len(low) - _LOWEST} more scorers" if len(low) > _LOWEST else ""
+        names = ", ".join(
+            f"{s.name} {100 * (s.coverage or 0):.1f} %" for s in low[:_MAX_LOW_SCORERS]
+        )
+        more = (
+            f" and {len(low) - _MAX_LOW_SCORERS} more scorers"
+            if len(low) > _MAX_LOW_SCORERS
+            else ""
+        )
         lines.append(f"coverage under {100 * asked.min_coverage:g} %: {names}{more}")
     if asked.by_name and asked.min_coverage:
         idle = [s.name for s in summary.scorers.values() if s.coverage is None]
         if idle:
-            lines.append(f"asked for, and applied to no record: {', '.join(idle)}")
+            lines.append(f"requested, but applied to no record: {', '.join(idle)}")
     if not summary.risk.n and summary.unchecked["no_statement"] < summary.records:
         lines.append("nothing could be scored")
     return lines
 
 
 def unused_lines(results: Results) -> list[str]:
-    """Columns that are not used and have a likely meaning; where nothing could be scored, those
-    without one too."""
+    """Describe unused columns with a likely meaning.
+
+    If nothing could be scored, columns without one are included.
+    """
     columns = results.unused_columns()
     if results.summary().risk.n:
         columns = [column for column in columns if column.meaning is not None]
-    return [column.sentence for column in columns[:_SHOWN_COLUMNS]]
+    return [column.sentence for column in columns[:_MAX_COLUMNS]]
 
 
 def language_lines(results: Results) -> list[str]:
-    """Return what to do where the models do not read the language of answers or sources."""
+    """Return a hint if the models do not support the language of answers or sources."""
     unread = results.summary().unread
     if not unread:
         return []
     records = "1 record is" if unread == 1 else f"{unread} records are"
     return [
-        f"{records} in a language that the models do not read: only wrong figures and "
-        "names are flagged there; --llm NAME or --nli ID names a multilingual model"
+        f"{records} in a language that the models do not support: only wrong figures and "
+        "names are flagged there; --llm NAME or --nli ID selects a multilingual model"
     ]
 
 
 def resumed_lines(resumed: int, untrusted: int) -> list[str]:
-    """What of a run was there before, for people; nothing where it began anew."""
+    """Describe reused results of an earlier run, if any."""
     lines = []
     if resumed:
-        lines.append(f"resumed: {resumed} records were scored before (--fresh scores all anew)")
+        lines.append(f"resumed: {resumed} records were scored before (--fresh scores all again)")
     if untrusted:
         lines.append(
             f"{untrusted} stored lines were not trusted: they are damaged, or were not written by "
@@ -193,7 +201,7 @@ def resumed_lines(resumed: int, untrusted: int) -> list[str]:
 
 
 def trust_lines(summary: Summary) -> list[str]:
-    """How far the results of a run that is only read can be trusted, for people."""
+    """Describe results of a stored run that cannot be trusted, if any."""
     if not summary.sealed:
         return [UNSEALED]
     left = summary.untrusted
@@ -201,7 +209,7 @@ def trust_lines(summary: Summary) -> list[str]:
 
 
 def drift_lines(results: Results) -> list[str]:
-    """Whether risks are still those that a tuned ensemble was tuned on."""
+    """Describe the drift of risks from the data of a tuned ensemble."""
     lines = []
     for key, drifts in results.drift().items():
         moved = {name: d for name, d in drifts.items() if d.drifted}
@@ -219,7 +227,7 @@ def drift_lines(results: Results) -> list[str]:
 
 
 def summary_table(summary: Summary, console: Console) -> None:
-    """Counts, coverage and mean risk with its 95 % interval, a line a scorer."""
+    """Print counts, coverage and mean risk with its 95 % interval per scorer."""
     table = Table(
         title=f"{summary.records} records, {summary.row_errors} bad rows",
         box=box.SIMPLE_HEAD,
@@ -247,13 +255,12 @@ def summary_table(summary: Summary, console: Console) -> None:
 
 
 def decision_lines(summary: Summary, notes: Sequence[str] = ()) -> list[str]:
-    """What was decided, selected and repaired, and where cascades stopped, for people; nothing
-    where it was not asked for."""
+    """Describe decisions, selections, repairs and the stops of cascades, if requested."""
     lines = []
     decisions = summary.decisions
     if decisions is not None:
         lines.append("decisions: " + ", ".join(f"{n} {name}" for name, n in decisions.items()))
-        for (decision, cause), n in summary.causes.most_common(_CAUSES):
+        for (decision, cause), n in summary.causes.most_common(_MAX_CAUSES):
             if decision != "accept":
                 lines.append(f"  {decision}: {cause} ({n})")
         lines += [f"guarantee: {note}" for note in notes]
@@ -275,7 +282,7 @@ def decision_lines(summary: Summary, notes: Sequence[str] = ()) -> list[str]:
 
 
 def drawn_lines(drawn: SamplingProgress | None) -> list[str]:
-    """What adaptive sampling saved, for people; nothing where it saved nothing."""
+    """Describe the savings of adaptive sampling, if any."""
     if drawn is None or not drawn.saved:
         return []
     share = drawn.saved / (drawn.saved + drawn.drawn)
@@ -283,8 +290,10 @@ def drawn_lines(drawn: SamplingProgress | None) -> list[str]:
 
 
 def judge_lines(results: Results) -> list[str]:
-    """Return a line that names the checker where the run's LLM is one: as the judge if it
-    answered, else as the one that gave no answer."""
+    """Return a line that names the run's LLM if it is a trained checker.
+
+    The line says if the checker answered.
+    """
     name = str(results.identity.get("models", {}).get("llm", "")).partition("@")[0]
     ledger = results.ledger
     if not name or ledger is None:
@@ -305,7 +314,7 @@ def judge_lines(results: Results) -> list[str]:
 
 
 def ledger_lines(ledger: dict[str, Any] | None) -> list[str]:
-    """What LLM calls came to, for people; nothing where there were none."""
+    """Describe the LLM calls, tokens and cost of a run, if any."""
     if ledger is None or not (ledger["calls"] or ledger["journaled"] or ledger["not_sent"]):
         return []
     if ledger["tokens"] is None:
@@ -334,12 +343,12 @@ def ledger_lines(ledger: dict[str, Any] | None) -> list[str]:
     if ledger["damaged"]:
         lines.append(
             f"{ledger['damaged']} replies in the journal are damaged, or were not written with "
-            "this computer's secret: they were not used, and asked for again"
+            "this computer's secret: they were ignored, and requested again"
         )
     if ledger["not_sent"]:
         lines.append(
             f"the budget stopped {ledger['not_sent']} calls: --retry-failed with a larger "
-            "--budget goes on from here"
+            "--budget resumes"
         )
     return lines
 

@@ -1,4 +1,4 @@
-"""``veridical guard``: a proxy that checks answers before they leave."""
+"""``veridical guard``: a proxy that checks the answers of a model API."""
 
 from __future__ import annotations
 
@@ -27,39 +27,40 @@ GUARD_EXAMPLES = (
     "  veridical guard --upstream NAME --policy policy.toml --mode hold --port 8001\n\n"
     "  veridical guard --upstream local:smollm2 --policy policy.toml --mode buffer\n\n"
     "  veridical guard --upstream NAME --policy policy.toml --host 0.0.0.0 --keys keys.json\n\n"
-    "Clients set its address as their base URL: http://127.0.0.1:8001/v1\n\n"
-    "Exit codes: 0 stopped by a signal, once answers under way were sent; 1 it could not start."
+    "Set the address as the base URL of clients: http://127.0.0.1:8001/v1\n\n"
+    "Exit codes: 0 stopped by a signal, after pending answers were sent; 1 startup failed."
 )
 
 
 @flags(RunOptions, EngineOptions)
 class GuardOptions(ServedFlags):
-    """The options of ``veridical guard``."""
+    """Options of ``veridical guard``."""
 
     upstream: str = flag(
-        "Endpoint of veridical.toml that answers, or local:MODEL.",
+        "Endpoint to proxy: a name in veridical.toml, or local:MODEL.",
         Group.RUN,
         MISSING,
         metavar="NAME",
         names=Names.OTHER,
     )
     policy: Path | None = flag(
-        "Policy (TOML): which sentences are rejected, and what then. Default: those that are "
-        "contradicted, unsupported or inconsistent; the answer is blocked.",
+        "Policy file (TOML) of rejected sentences and actions. Default: block contradicted, "
+        "unsupported and inconsistent sentences.",
         Group.RUN,
     )
     mode: Literal["monitor", "annotate", "hold", "buffer"] = flag(
-        "monitor: record alone; annotate: tell beside the answer; hold: let out sentence by "
-        "sentence; buffer: at the end.",
+        "Action on answers. monitor: record only; annotate: add the results; hold: release "
+        "sentence by sentence; buffer: release at the end.",
         Group.RUN,
         "annotate",
     )
     on_error: Literal["closed", "open"] = flag(
-        "A sentence that cannot be judged: closed rejects it, open does not.", Group.RUN, "closed"
+        "Treatment of sentences that could not be checked: closed rejects them, open passes them.",
+        Group.RUN,
+        "closed",
     )
     pass_unchecked: list[str] | None = flag(
-        f"Content that held answers have although it is not checked: {', '.join(KINDS)}; "
-        "repeatable.",
+        f"Unchecked content to pass through in held answers: {', '.join(KINDS)}; repeatable.",
         Group.RUN,
         metavar="KIND",
         after="on_error",
@@ -67,7 +68,7 @@ class GuardOptions(ServedFlags):
     strictness: Strictness | None
     port: int = served_port(8001)
     out: Path | None = flag(
-        "Run directory of the answers. Default: .veridical/runs/guard-...",
+        "Run directory for the answers. Default: .veridical/runs/guard-...",
         Group.RUN,
         names=Names.RUN,
         after="allow_host",
@@ -91,7 +92,7 @@ class GuardOptions(ServedFlags):
     "deadline",
 )
 def guard(options: GuardOptions) -> int:
-    """Stand before a model's API and check each sentence of its answers, streamed or not."""
+    """Proxy a model API and check every sentence of its answers."""
     from veridical.serve.guard.setting_up import policy_and_scorers, read_guard_keys
     from veridical.serve.running import need_extra, open_socket
 

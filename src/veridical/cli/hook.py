@@ -1,4 +1,4 @@
-"""``veridical hook claude-code``: what an agent runs when it has finished an answer."""
+"""``veridical hook claude-code``: the stop hook of an agent."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ HOOK_EXAMPLES = (
     "  veridical hook claude-code --fail-on contradicted\n\n"
     'In the settings of Claude Code: "hooks": {"Stop": [{"hooks": [{"type": "command", '
     '"command": "veridical hook claude-code"}]}]}.\n\n'
-    "Exit codes: 0 nothing to say; 1 usage, or the conversation cannot be read; 2 the agent "
-    "is told on standard error what to correct."
+    "Exit codes: 0 nothing to report; 1 usage, or the conversation cannot be read; 2 standard "
+    "error lists what the agent must correct."
 )
 _LARGEST = 16 << 20  # bytes of an event
 
 app = App(
-    help="Hooks of agents: an answer is checked before it is given.",
+    help="Check an agent's answer from a hook of the agent.",
     no_args_is_help=True,
     epilog=HOOK_EXAMPLES,
 )
@@ -36,10 +36,10 @@ app = App(
 
 @flags(EngineOptions)
 class HookOptions(PresetFlags):
-    """The options of ``veridical hook claude-code``."""
+    """Options of ``veridical hook claude-code``."""
 
     fail_on: str = flag(
-        "Verdicts of which the agent is told, as contradicted.",
+        "Verdicts that are reported to the agent, comma-separated.",
         Group.GATES,
         "contradicted,unsupported",
     )
@@ -52,10 +52,10 @@ class HookOptions(PresetFlags):
 @app.command(name="claude-code", epilog=HOOK_EXAMPLES)
 @command
 def claude_code(options: HookOptions) -> int:
-    """Check an agent's answer against the results of its tools, as its stop hook.
+    """Check a Claude Code answer against its tool results, as a stop hook.
 
-    Reads the hook's JSON on standard input. Says nothing where the agent was stopped once already,
-    so that it is never held for ever; an answer that could not be checked is told to the user.
+    The hook's JSON is read from standard input. If the agent has already been blocked once, the
+    hook exits without output. An answer that could not be checked is reported to the user.
     """
     bad = _verdicts(options.fail_on)
     event = _event()
@@ -83,9 +83,10 @@ def claude_code(options: HookOptions) -> int:
 
 
 def _verdicts(names: str) -> tuple[Verdict, ...]:
-    """
+    """Parse the verdicts of ``--fail-on``.
+
     Raises:
-        UsageError: one of them is no verdict.
+        UsageError: a name is not a verdict.
     """
     known: dict[str, Verdict] = {name: name for name in get_args(Verdict)}
     chosen = [name.strip() for name in names.split(",") if name.strip()]
@@ -93,15 +94,15 @@ def _verdicts(names: str) -> tuple[Verdict, ...]:
         if name not in known:
             raise unknown_name("verdict in --fail-on", name, known)
     if not chosen:
-        raise UsageError(f"--fail-on names no verdict: choose among {', '.join(known)}")
+        raise UsageError(f"--fail-on is empty: choose among {', '.join(known)}")
     return tuple(known[name] for name in chosen)
 
 
 def _event() -> Mapping[str, Any]:
-    """What the agent says of the turn.
+    """Read the hook's event from standard input.
 
     Raises:
-        UsageError: it is no JSON object.
+        UsageError: the input is not a JSON object.
     """
     from veridical.io.lines import from_json
     from veridical.io.problems import RowProblem

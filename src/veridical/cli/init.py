@@ -1,4 +1,4 @@
-"""``veridical init ci|pytest|promptfoo``: files to start with."""
+"""``veridical init ci|pytest|promptfoo``: starter files."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ INIT_EXAMPLES = (
 
 @flags()
 class InitOptions:
-    """The options of ``veridical init``."""
+    """Options of ``veridical init``."""
 
     what: Literal["ci", "pytest", "promptfoo"] = argument(
-        "A workflow of GitHub, a module of tests, or a promptfoo config."
+        "Files to write: a GitHub workflow (ci), a test module (pytest) or a promptfoo config."
     )
-    force: bool = flag("Take the place of files that are there.", Group.OUTPUT, False)
+    force: bool = flag("Overwrite existing files.", Group.OUTPUT, False)
 
 
 @command
 def init(options: InitOptions) -> int:
-    """Write files to start with into this folder: each is ready to run."""
+    """Write starter files for CI, pytest or promptfoo into this folder."""
     from veridical.integrations.starting import STARTERS, start
 
     for path in start(options.what, Path(), force=options.force):

@@ -1,12 +1,12 @@
-"""What Ctrl-C, SIGTERM and SIGHUP do to the command.
+"""Handling of Ctrl-C, SIGTERM and SIGHUP.
 
-Ctrl-C: exit code 130 and one line, however often it comes. While the command starts, it ends at
-once: nothing is open yet. While it works, the first one raises KeyboardInterrupt, so that what is
-open is closed, and no other disturbs that. Who still asks after :data:`PATIENCE` is let go: a run
-can be resumed after any kind of end.
+Ctrl-C: exit code 130 and one line, however often it comes. During the start the command ends
+immediately, as nothing is open yet. During the work the first Ctrl-C raises KeyboardInterrupt, so
+that open files are closed. Another one after :data:`PATIENCE` ends the process; a run can be
+resumed after any kind of end.
 
-SIGTERM and SIGHUP: exit code 128 and their number, by SystemExit, so that nothing is left behind; a
-second one ends at once.
+SIGTERM and SIGHUP: exit code 128 plus their number, by SystemExit, so that nothing is left behind.
+A second signal ends the process immediately.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ import signal
 import sys
 import time
 
-#: Exit code of what was interrupted.
+#: Exit code of an interrupted command.
 INTERRUPTED = 130
-#: Seconds that closing may take before another Ctrl-C ends it.
+#: Seconds of closing after which another Ctrl-C ends the process.
 PATIENCE = 2.0
-#: Seconds after which an exception that was lost is raised again.
+#: Seconds after which a lost exception is raised again.
 _LOST = 0.01
 
 _first = 0.0
@@ -31,7 +31,7 @@ _told = False
 
 
 def at_start() -> None:
-    """End at once by Ctrl-C, cleanly by the others, from here on."""
+    """Exit immediately on Ctrl-C and cleanly on other signals from here on."""
     sys.unraisablehook = _unraisable
     if not _ignored():
         signal.signal(signal.SIGINT, _leave)
@@ -48,26 +48,31 @@ def at_work() -> None:
 
 
 def came() -> int:
-    """The exit code that a signal asked for; 0: none came."""
+    """Return the exit code of the last signal, or 0."""
     return 128 + _raised if _raised else 0
 
 
 def at_end(code: int) -> None:
-    """End with ``code`` from here on: all is done, and Python only waits for threads. What it
-    does after that is short, and ends by setting its handlers back."""
+    """Exit with ``code`` on Ctrl-C from here on.
+
+    The work is done, and Python only waits for threads before it restores its handlers.
+    """
     if not _ignored():
         signal.signal(signal.SIGINT, lambda *_: os._exit(code))
         atexit.register(signal.signal, signal.SIGINT, signal.SIG_IGN)
 
 
 def forget() -> None:
-    """Let the exit code count. ``python -m`` ends by SIGINT, whatever its exit code, where the last
-    text that it executed was left by KeyboardInterrupt; dataclasses are made by executing texts."""
+    """Keep the exit code under ``python -m``.
+
+    ``python -m`` ends by SIGINT if the last executed text raised KeyboardInterrupt. Dataclasses
+    execute texts.
+    """
     exec("")  # noqa: S102
 
 
 def _ignored() -> bool:
-    """Whether whoever started the command has it ignore Ctrl-C, as shells do in the background."""
+    """Return True if Ctrl-C is ignored, as shells arrange for background jobs."""
     return signal.getsignal(signal.SIGINT) in (signal.SIG_IGN, None)
 
 
@@ -105,8 +110,10 @@ def _again(*_: object) -> None:
 
 
 def _unraisable(unraisable: sys.UnraisableHookArgs) -> None:
-    """Raise once more, a moment later, what a signal raised where nothing can be raised, as in a
-    destructor: it would be shown as a traceback, and be lost."""
+    """Raise a signal's exception again if it was lost, as in a destructor.
+
+    Otherwise it would be printed as a traceback and ignored.
+    """
     if not _raised or unraisable.exc_type not in (KeyboardInterrupt, SystemExit):
         sys.__unraisablehook__(unraisable)
         return
@@ -115,8 +122,10 @@ def _unraisable(unraisable: sys.UnraisableHookArgs) -> None:
 
 
 def _send(thread: int, number: int) -> None:
-    """Send the signal to the thread, which may wait for something; on Windows, where it cannot be
-    woken, as soon as it has waited."""
+    """Send the signal to a thread, which may be waiting.
+
+    On Windows a waiting thread cannot be woken; it receives the signal after its wait.
+    """
     time.sleep(_LOST)
     if sys.platform == "win32":
         _thread.interrupt_main(number)
@@ -125,7 +134,7 @@ def _send(thread: int, number: int) -> None:
 
 
 def tell(text: str = "interrupted") -> None:
-    """Say what was interrupted, once."""
+    """Report the interrupt, once."""
     global _told
     if not _told:
         _told = True

@@ -1,4 +1,4 @@
-"""``veridical mcp``: the MCP server of this computer's agents and editors."""
+"""``veridical mcp``: the local MCP server for agents and editors."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
 
 MCP_EXAMPLES = (
     "Examples:\n\n  veridical mcp\n\n  veridical mcp --corpus ./documents\n\n"
-    "An MCP client starts it: its command is `veridical`, its argument `mcp`. Tools: check_answer, "
-    "find_support, search_corpus. Needs a package: pip install mcp."
+    "In an MCP client, set the command `veridical` with the argument `mcp`. Tools: check_answer, "
+    "find_support, search_corpus. Requires pip install mcp."
 )
 
 
 @flags(RunOptions, EngineOptions)
 class McpOptions(PresetFlags):
-    """The options of ``veridical mcp``."""
+    """Options of ``veridical mcp``."""
 
     corpus: str | None = CORPUS
     nli: str
@@ -40,7 +40,7 @@ class McpOptions(PresetFlags):
 
 @command
 def mcp(options: McpOptions) -> int:
-    """Serve checks to agents and editors by the Model Context Protocol, on stdin and stdout."""
+    """Run an MCP server on stdin and stdout, for agents and editors."""
     from veridical.engine.engine import Engine
     from veridical.engine.run import Task
     from veridical.integrations.mcp_server import server
@@ -67,9 +67,11 @@ def mcp(options: McpOptions) -> int:
 
 
 def _until_it_ends(served: MCPServer) -> None:
-    """Run ``served`` in a thread that Python does not wait for: Ctrl-C raised within its loop is
-    logged as an error of whatever runs there, and its read of standard input lasts until a line
-    comes."""
+    """Run ``served`` in a daemon thread until it ends.
+
+    Within its own loop, Ctrl-C would be logged as an error of a request. Its read of standard
+    input would block until the next line.
+    """
     ended: Future[None] = Future()
 
     def run() -> None:
@@ -80,5 +82,5 @@ def _until_it_ends(served: MCPServer) -> None:
 
     threading.Thread(target=run, name="mcp", daemon=True).start()
     while not ended.done():
-        wait([ended], timeout=0.5)  # Windows tells of Ctrl-C between two waits only
+        wait([ended], timeout=0.5)  # Windows delivers Ctrl-C only between two waits
     ended.result()

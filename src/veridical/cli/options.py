@@ -1,4 +1,4 @@
-"""Flags that several commands take."""
+"""Flags shared by several commands."""
 
 from __future__ import annotations
 
@@ -19,27 +19,29 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-#: Where models' answers are kept unless said otherwise.
+#: Default folder of stored model outputs.
 STORE = str(DEFAULT_STORE)
 
 Preset = Literal["auto", "all", "fast"]
 
-# Flags that commands have beside different ones.
-INPUTS = argument("JSONL, JSON, CSV, TSV, Parquet (.gz too); - is JSONL on stdin.")
+# Flags that commands combine with their own.
+INPUTS = argument(
+    "Input files: JSONL, JSON, CSV, TSV or Parquet, also gzipped; - reads JSONL from stdin."
+)
 MAP = flag(called="--map", metavar="FIELD=COLUMN")
 CORPUS = flag(metavar="PATH")
 PART = flag(metavar="PART")
 TEMPERATURE = flag(
-    "Of the samples; the greedy response is at 0.", Group.ANSWERS, 1.0, least=0, most=10
+    "Sampling temperature (the greedy response uses 0).", Group.ANSWERS, 1.0, least=0, most=10
 )
-JUNIT = output("Write JUnit XML, one test case a record; - for stdout.")
-SARIF = output("Write SARIF 2.1.0, for code scanning; - for stdout.")
-MARKDOWN = output("Write a summary in Markdown; - for stdout.")
+JUNIT = output("Write JUnit XML with one test case per record; - for stdout.")
+SARIF = output("Write SARIF 2.1.0 for code scanning; - for stdout.")
+MARKDOWN = output("Write a Markdown summary; - for stdout.")
 
 
 @flags(RunOptions)
 class RecordFlags:
-    """The records, and where their contexts are found."""
+    """Options of the records and the sources of their contexts."""
 
     inputs: list[str] = INPUTS
     corpus: str | None = CORPUS
@@ -53,10 +55,10 @@ class RecordFlags:
 
 @flags(RunOptions)
 class PresetFlags:
-    """Scorers, and the operating point of verdicts."""
+    """Options of scorers and the operating point of verdicts."""
 
     scorers: str | None = flag(
-        'Such as "cosine, ngram(n=2)". Default: the preset\'s.', Group.SCORING
+        'Scorers to run, such as "cosine, ngram(n=2)". Default: those of --preset.', Group.SCORING
     )
     preset: Preset
     prior: float | None
@@ -65,7 +67,7 @@ class PresetFlags:
 
 @flags(RunOptions)
 class ComparedFlags:
-    """Fields of a record that are compared, and the scorers' forms."""
+    """Options of the compared fields and the forms of scorers."""
 
     against: Literal["samples", "contexts", "reference"] | None
     answer: str | None = PART
@@ -76,7 +78,7 @@ class ComparedFlags:
 
 @flags(EngineOptions)
 class EncoderFlags:
-    """The models that encode."""
+    """Options of encoder models."""
 
     embedder: str
     token_encoder: str | None
@@ -85,7 +87,7 @@ class EncoderFlags:
 
 @flags(EngineOptions)
 class JudgeFlags:
-    """The models that judge."""
+    """Options of judging models."""
 
     nli: str
     precision: Precision | None
@@ -97,90 +99,94 @@ class JudgeFlags:
 
 @flags()
 class ModelFlags(EncoderFlags, JudgeFlags):
-    """All models."""
+    """Options of all models."""
 
 
 @flags()
 class SampleFlags:
-    """Number of samples, and when sampling stops."""
+    """Options of the number of samples and adaptive sampling."""
 
     n: str | None = flag(
-        "Samples of a prompt; 3:20 stops early where more would not change the decision. "
-        "Default: 10, or --samples; with --grid 0.",
+        "Samples per prompt; 3:20 stops early when more would not change the decision. "
+        "Default: --samples, or 10 (0 with --grid).",
         Group.ANSWERS,
         metavar="N|LEAST:MOST",
     )
     temperature: float = TEMPERATURE
     adaptive: str | None = flag(
-        "Decision of --n LEAST:MOST. Default: rouge_l:0.5.",
+        "Decision that --n LEAST:MOST samples for. Default: rouge_l:0.5.",
         Group.ANSWERS,
         metavar="SCORER:THRESHOLD",
     )
-    alpha: float | None = flag("Share of wrong early decisions. Default: 0.05.", Group.ANSWERS)
+    alpha: float | None = flag(
+        "Maximum share of wrong decisions from early stopping. Default: 0.05.", Group.ANSWERS
+    )
 
 
 @flags()
 class AnswerFlags:
-    """Sampling of answers to prompts."""
+    """Options of the sampling of answers."""
 
     decoding: str | None = flag(
-        "greedy or beam:3 for the response; ancestral, top_k:40 or top_p:0.95 for the draws. "
-        "Default: as the server draws.",
+        "Decoding: greedy or beam:3 for the response; ancestral, top_k:40 or top_p:0.95 for the "
+        "samples. Default: the server's.",
         Group.ANSWERS,
     )
-    max_tokens: int = flag("Of each answer.", Group.ANSWERS, 512, least=1)
-    system: str | None = flag("System message, for prompts that have none.", Group.ANSWERS)
+    max_tokens: int = flag("Maximum tokens per answer.", Group.ANSWERS, 512, least=1)
+    system: str | None = flag("System message for prompts without one.", Group.ANSWERS)
 
 
 @flags(SpeedOptions)
 class PlanFlags:
-    """A plan in the place of the work."""
+    """Options of an estimate instead of the work."""
 
-    plan: bool = flag("Count calls, tokens and hours, and ask nothing.", Group.RUN, False)
+    plan: bool = flag(
+        "Estimate calls, tokens and hours, without calling the LLM.", Group.RUN, False
+    )
     tokens_per_second: float | None = flag(metavar="X")
 
 
 def cascade_of(path: Path, scorers: str | None) -> list[BoundScorer]:
-    """The scorer that ``--cascade`` names.
+    """Bind the scorer of ``--cascade``.
 
     Raises:
-        UsageError: ``--scorers`` is given too, or the file is none of a cascade.
+        UsageError: ``--scorers`` is also given, or the file is not a cascade.
     """
     from veridical.core.registry import REGISTRY
 
     if scorers is not None:
-        raise UsageError("--cascade takes the place of --scorers: give one of them")
+        raise UsageError("--cascade cannot be combined with --scorers: give one of them")
     return [REGISTRY.bind("cascade", {"file": str(path)})]
 
 
 def run_keywords(options: Any) -> CheckKeywords:
-    """The keywords of :func:`veridical.check` that a command has options of."""
+    """Return the keywords of :func:`veridical.check` among a command's options."""
     return cast("CheckKeywords", keywords_of(options, RunOptions, EngineOptions))
 
 
 def keywords_of(options: Any, *classes: type[Options]) -> dict[str, Any]:
-    """The options of a command that ``classes`` have too, as keywords of a public function."""
+    """Return the options that ``classes`` also declare, as keywords of a public function."""
     names = [name for name in names_of(*classes) if hasattr(options, name)]
     return {name: _plain(name, getattr(options, name)) for name in names}
 
 
 def _plain(name: str, value: Any) -> Any:
-    """The value of an option as Python takes it."""
+    """Convert the value of an option for Python."""
     if name == "mapping":
         return mapping_of(value)
     return store_of(value) if name == "store" else value
 
 
 def store_of(place: T) -> T | None:
-    """The folder that ``--store`` names; None for none."""
+    """Return the folder of ``--store``; None for ``none``."""
     return None if place == "none" else place
 
 
 def mapping_of(pairs: list[str] | None) -> dict[str, str]:
-    """What ``--map`` says: field -> column.
+    """Parse ``--map`` into field -> column.
 
     Raises:
-        UsageError: a pair is none, or a field is given twice.
+        UsageError: a value is not FIELD=COLUMN, or a field is given twice.
     """
     mapping: dict[str, str] = {}
     for pair in pairs or ():
@@ -194,10 +200,10 @@ def mapping_of(pairs: list[str] | None) -> dict[str, str]:
 
 
 def rows_of(inputs: list[str]) -> str | list[str]:
-    """What the inputs of a command name: files, or standard input.
+    """Return the inputs of a command: files, or ``-`` for standard input.
 
     Raises:
-        UsageError: both.
+        UsageError: files and standard input are mixed.
     """
     if "-" in inputs and len(inputs) > 1:
         raise UsageError("- (stdin) cannot be mixed with files")
@@ -213,14 +219,14 @@ def sampling_of(
     default_n: int,
     **settings: Any,
 ) -> Sampling:
-    """What ``--n``, ``--adaptive`` and ``--alpha`` say; None was not given.
+    """Make the sampling of ``--n``, ``--adaptive`` and ``--alpha``; None is not given.
 
     Args:
-        default_n: samples where ``--n`` does not say.
-        settings: the other fields of :class:`~veridical.sampling.sampling.Sampling`.
+        default_n: samples without ``--n``.
+        settings: other fields of :class:`~veridical.sampling.sampling.Sampling`.
 
     Raises:
-        UsageError: one is malformed or out of range, or does not go with the others.
+        UsageError: a value is malformed, out of range, or conflicts with another.
     """
     from veridical.sampling.adaptive import Adaptive, parse_count
     from veridical.sampling.sampling import Sampling
@@ -228,7 +234,7 @@ def sampling_of(
     least, most = parse_count(str(default_n) if n is None else n)
     if n is None or ":" not in n:
         if adaptive is not None or alpha is not None:
-            raise UsageError("--adaptive and --alpha go with --n LEAST:MOST, such as --n 3:20")
+            raise UsageError("--adaptive and --alpha require --n LEAST:MOST, such as --n 3:20")
         return Sampling(n=most, temperature=temperature, **settings)
     rule: dict[str, Any] = {}
     if adaptive is not None:

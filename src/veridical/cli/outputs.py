@@ -1,4 +1,4 @@
-"""Where a command writes: checked before the work, replaced whole after it."""
+"""Outputs of commands: checked before the work, replaced atomically after it."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ if TYPE_CHECKING:
 def check_named(
     read: Mapping[str, Any], *, outputs: Iterable[Any], runs: Iterable[Any] = ()
 ) -> None:
-    """Find out before hours of work, not after, that an output cannot be written, or that it
-    would take the place of a file that the command reads, of a run's own, or of another output.
+    """Check before the work that outputs can be written and overwrite no input.
 
     Args:
         read: arguments of a command by name. Every file that one of them names counts as read.
-        outputs: what is written.
-        runs: folders which hold a run, or will.
+        outputs: files to write.
+        runs: folders of runs, existing or new.
 
     Raises:
-        UsageError: one of these.
+        UsageError: an output cannot be written, or would overwrite an input, a file of a run or
+            another output.
     """
     config = os.environ.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config")  # noqa: PTH111
     check_outputs(
@@ -56,8 +56,10 @@ def _texts(value: Any) -> Iterator[str]:
 
 
 def _paths(text: str) -> Iterator[str]:
-    """What in ``text`` may be a path: itself, what follows a name as in ``data=PATH`` or
-    ``local:PATH``, and the parameters of scorers."""
+    """Yield possible paths in ``text``.
+
+    These are the text, the part after a name as in ``data=PATH``, and parameters of scorers.
+    """
     yield text
     for mark in ("=", ":"):
         yield text.partition(mark)[2]
@@ -69,8 +71,10 @@ _NO_PATH = re.compile(r"[=,()'\"\s@]+")
 
 
 def _scorers(arguments: Mapping[str, Any]) -> Iterator[BoundScorer]:
-    """Scorers that are named, by themselves or in the files of a cascade or a policy. What is
-    wrong with them is said where they are used."""
+    """Yield the scorers named by arguments, or in the files of a cascade or a policy.
+
+    Invalid scorers are skipped; their errors are reported on use.
+    """
     from veridical.core.registry import REGISTRY
 
     if isinstance(arguments.get("scorers"), str):
@@ -90,7 +94,7 @@ def _scorers(arguments: Mapping[str, Any]) -> Iterator[BoundScorer]:
 
 
 def _files(bound: BoundScorer) -> Iterator[str]:
-    """What the parameters of a scorer and of its parts name."""
+    """Yield the texts among the parameters of a scorer and its parts."""
     for value in bound.values.values():
         if isinstance(value, str):
             yield value
@@ -101,11 +105,12 @@ def _files(bound: BoundScorer) -> Iterator[str]:
 
 @contextmanager
 def opened(path: str | None) -> Iterator[IO[str] | None]:
-    """The text output at ``path``: ``-`` is standard output, None is none; see
-    :func:`~veridical.files.outputs.writing`.
+    """Open the text output at ``path``: ``-`` is standard output, None yields None.
+
+    See :func:`~veridical.files.outputs.writing`.
 
     Raises:
-        UsageError: it cannot be written.
+        UsageError: the output cannot be written.
     """
     if path is None:
         yield None
@@ -120,8 +125,10 @@ def opened(path: str | None) -> Iterator[IO[str] | None]:
 
 
 def coverage_code(coverage: Mapping[str, float | None], least: float, err: Console) -> int:
-    """Exit code 2 where a coverage is under ``least``, each told of by its name; else 0. None is
-    no coverage to speak of."""
+    """Print each coverage below ``least`` and return exit code 2; otherwise return 0.
+
+    A coverage of None is ignored.
+    """
     low = {name: share for name, share in coverage.items() if share is not None and share < least}
     for name, share in low.items():
         err.print(f"coverage under {100 * least:g} %: {name} {100 * share:.1f} %", markup=False)

@@ -1,7 +1,7 @@
-"""Scorers of the user's own files: ``--scorers ./file.py:name``.
+"""Scorers in user files: ``--scorers ./file.py:name``.
 
-The command line alone runs files: names of scorers that a request, a run directory or a
-configuration has are never paths.
+Only the command line runs files. Scorer names in a request, a run directory or a configuration
+are never paths.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def _name(path: Path, wanted: str) -> str:
     for function, name in found.items():
         if wanted in (function, name):
             return name
-    has = f"it has {', '.join(found.values())}" if found else "it has none"
+    has = f"it has {', '.join(found.values())}" if found else "it declares no scorer"
     raise UsageError(
         f"{display(path)} has no scorer {shown(wanted)}; {has}. A scorer is an async function "
         'under @veridical.scorer("name", ...)'
@@ -62,7 +62,7 @@ def _module(path: Path) -> ModuleType:
     if name in sys.modules:
         return sys.modules[name]
     if not place.is_file():
-        raise UsageError(f"--scorers {display(path)}: there is no such file")
+        raise UsageError(f"--scorers: no such file: {display(path)}")
     spec = importlib.util.spec_from_file_location(name, place)
     assert spec is not None and spec.loader is not None
     module = sys.modules[name] = importlib.util.module_from_spec(spec)
@@ -80,7 +80,7 @@ def _module(path: Path) -> ModuleType:
 
 @contextmanager
 def _beside(folder: Path) -> Iterator[None]:
-    """While it lasts, modules of a folder can be imported."""
+    """Make the modules of a folder importable within the context."""
     sys.path.insert(0, str(folder))
     try:
         yield

@@ -1,4 +1,4 @@
-"""What the commands of pages share: where they listen, and the links that they print."""
+"""Shared options of pages, and the links that they print."""
 
 from __future__ import annotations
 
@@ -17,19 +17,20 @@ class PageFlags:
     """Address of a page."""
 
     host: str = flag(
-        "Address to listen at. The page needs its link's token at any.",
+        "Address to listen on. The page always requires the token of its link.",
         default="127.0.0.1",
         metavar="H",
     )
-    port: int = flag("Port to listen at; 0 for a free one.", default=0, least=0, most=65535)
+    port: int = flag("Port to listen on; 0 for any free port.", default=0, least=0, most=65535)
 
 
-def links(door: Door, end: str = "; what was labelled is kept") -> Callable[[str], None]:
-    """What prints the links once the server answers, and opens the only one in a browser where a
-    person sits before a terminal.
+def links(door: Door, end: str = "; labels are saved") -> Callable[[str], None]:
+    """Return a callback that prints the links once the server answers.
+
+    On a terminal, a single link is also opened in a browser.
 
     Args:
-        end: what is added to how the page is ended.
+        end: text after the hint on Ctrl-C.
     """
 
     def started(address: str) -> None:

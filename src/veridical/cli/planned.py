@@ -1,4 +1,4 @@
-"""The dry run for people."""
+"""Terminal output of ``veridical plan``."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from rich.table import Table
 if TYPE_CHECKING:
     from rich.console import Console
 
-#: What models read that do not read single texts, by their role.
+#: Inputs of models that do not read single texts, by role.
 _READ = {"nli": "pairs", "image_embedder": "images"}
 
 
 def plan_table(plan: dict[str, Any], console: Console) -> None:
-    """The dry run for people."""
+    """Print the plan of a run."""
     table = Table(title=f"{plan['records']} records, {plan['row_errors']} bad rows")
     for name in ("scorer", "cost", "applicable", "n/a"):
         table.add_column(name)
@@ -53,7 +53,7 @@ def plan_table(plan: dict[str, Any], console: Console) -> None:
 
 
 def model_line(model: dict[str, Any]) -> str:
-    """What one model would read, and how long it would take."""
+    """Describe the input of one model and its time."""
     what = next((_READ[role] for role in model["roles"] if role in _READ), "texts")
     parts = [
         f"{model['requests']} distinct {what} ({model['stored']} already stored, "
@@ -66,7 +66,7 @@ def model_line(model: dict[str, Any]) -> str:
 
 
 def _scale_table(scale: dict[str, Any], console: Console) -> None:
-    """Machines, hours and money for many records."""
+    """Print machines, hours and cost for many records."""
     console.print()
     fixed = scale["machines"]
     how = f"in {scale['hours']:g} hours" if fixed is None else f"by {_grouped(fixed)} machines"
@@ -93,7 +93,7 @@ def _scale_table(scale: dict[str, Any], console: Console) -> None:
 
 
 def scale_lines(scale: dict[str, Any]) -> list[str]:
-    """What is to be said of the figures for many records, and what the cheaper choices save."""
+    """Return notes on the figures for many records and the savings of cheaper choices."""
     lines = []
     for c in scale["choices"]:
         saves = c["saves"]
@@ -104,12 +104,12 @@ def scale_lines(scale: dict[str, Any]) -> list[str]:
             f"{c['name']}: saves {_share(saves['machine_hours'])} of the machine-hours{money} "
             f"of {saves['instead_of']}"
         )
-    lines.append("fast alone gives a risk and no verdict: its records are all unchecked")
+    lines.append("fast reports a risk without a verdict: all its records are unchecked")
     calling = [c for c in scale["choices"] if c["llm"]["calls"] != 0]
     if calling:
         lines.append(
-            "LLM figures are at most, but for calls that are made again for want of a verdict; "
-            "machine-hours are without waiting for the LLM:"
+            "LLM figures are maxima, except for calls repeated without a verdict; "
+            "machine-hours exclude waiting for the LLM:"
         )
     for c in calling:
         calls = c["llm"]["calls"]
@@ -132,7 +132,7 @@ def _share(value: float | None) -> str:
 
 
 def _figure(value: float | None) -> str:
-    """Three digits of it, in groups."""
+    """Format a number with three significant digits, grouped."""
     if value is None:
         return "unknown"
     if value == 0 or abs(value) < 1000:
@@ -146,7 +146,7 @@ def _grouped(value: float) -> str:
 
 
 def _cases(plan: dict[str, Any]) -> tuple[str, str]:
-    """What the figures of a plan suppose, and what those of its ``least`` do."""
+    """Describe the assumptions of the maximum and the minimum of a plan."""
     cases = []
     if [s["name"] for s in plan["scorers"]] != [s["name"] for s in plan["least"]["scorers"]]:
         cases.append(("no record stops early", "all stop at the first tier"))
@@ -157,8 +157,8 @@ def _cases(plan: dict[str, Any]) -> tuple[str, str]:
 
 
 def step_lines(steps: Sequence[dict[str, Any]]) -> list[str]:
-    """What a plan says of the answers that are scored besides the responses, for people."""
-    names = {"selected": "samples judged in the response's place", "repair": "repaired answers"}
+    """Describe the answers that are scored in addition to the responses."""
+    names = {"selected": "samples judged instead of the response", "repair": "repaired answers"}
     return [
         f"{names.get(s['step'], s['step'])}: "
         + ("" if s["answers"] == s["least"] else "at most ")
@@ -168,7 +168,7 @@ def step_lines(steps: Sequence[dict[str, Any]]) -> list[str]:
 
 
 def plan_lines(llm: dict[str, Any]) -> list[str]:
-    """What a plan says of LLM calls, for people."""
+    """Describe the LLM calls of a plan."""
     sampling, scoring, rewriting = llm["sampling"], llm["scoring"], llm["rewriting"]
     if sampling is None and rewriting is None:
         return [f"LLM calls: {_calls(scoring, scoring['complete'])}", *again_lines(llm["again"])]
@@ -180,31 +180,31 @@ def plan_lines(llm: dict[str, Any]) -> list[str]:
         lines.append(f"LLM calls of scorers: {_calls(scoring, scoring['complete'])}")
     if rewriting is not None:
         lines.append(
-            f"LLM calls that write sentences anew: {_calls(rewriting, rewriting['complete'])}"
+            f"LLM calls that rewrite sentences: {_calls(rewriting, rewriting['complete'])}"
         )
     if (sampling is not None) + scores + (rewriting is not None) > 1:
         lines.append(f"LLM calls in all: {_calls(llm, llm['complete'])}")
     lines += again_lines(llm["again"])
     if sampling is not None and sampling["calls"]:
         lines.append(
-            "in what scorers ask and models read, an answer to come counts as one short sentence"
+            "in estimates of scorers and models, a future answer counts as one short sentence"
         )
     return lines
 
 
 def again_lines(figures: dict[str, Any]) -> list[str]:
-    """What is asked again at most, where replies have no clear verdict."""
+    """Describe the maximum of repeated calls after unclear replies."""
     if not figures["calls"]:
         return []
     cost = unknown_or(figures["cost"], ".4f", "at most ")
     return [
-        "LLM calls besides, one for each reply without a clear verdict: at most "
+        "additional LLM calls, one per reply without a clear verdict: at most "
         f"{figures['calls']}; cost: {cost}"
     ]
 
 
 def _calls(figures: dict[str, Any], complete: bool = True) -> str:
-    """Calls, tokens and cost of a part of a plan; tokens out and cost are the worst case."""
+    """Describe calls, tokens and cost of a part of a plan; output and cost are maxima."""
     least = figures["least"]
     calls, tokens = (
         _range(least[name], figures[name]) if complete else f"at least {least[name]}"
@@ -225,7 +225,7 @@ def _range(least: int, most: int) -> str:
 
 
 def unknown_or(value: float | None, shape: str = "", before: str = "") -> str:
-    """A figure, ``before`` it what it is, or that it is not known."""
+    """Format a figure after the text ``before``, or return ``unknown``."""
     return "unknown" if value is None else f"{before}{value:{shape}}"
 
 

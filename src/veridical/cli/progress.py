@@ -1,4 +1,4 @@
-"""Progress of a command's run; see :mod:`veridical.run.display`."""
+"""Progress display of commands; see :mod:`veridical.run.display`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def loading(console: Console) -> Iterator[None]:
-    """Say that models are being loaded, while they are."""
+    """Show that models are being loaded."""
     with display.Display(console) as shown:
         shown.update("loading models", None)
         yield
@@ -26,7 +26,7 @@ def loading(console: Console) -> Iterator[None]:
 
 @contextmanager
 def reading(results: Results, console: Console) -> Iterator[None]:
-    """Say how far a run's input is read, while it is: of a large run that takes a while."""
+    """Show the progress of reading a run's input, which may be large."""
     done = threading.Event()
 
     def tell() -> None:
@@ -44,7 +44,7 @@ def reading(results: Results, console: Console) -> Iterator[None]:
 
 
 def watch(job: Job, console: Console) -> Results:
-    """Wait for ``job``, showing how far it is. Ctrl-C cancels it and is raised again."""
+    """Wait for ``job`` and show its progress; Ctrl-C cancels it and is raised again."""
     for text in job.directory.distrusted.lines:
         console.print(text, markup=False)
     try:

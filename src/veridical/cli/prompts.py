@@ -1,4 +1,4 @@
-"""``veridical prompts``: the templates that judges are asked by."""
+"""``veridical prompts``: prompt templates of judges."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ PROMPTS_EXAMPLES = (
 
 
 def prompts(
-    name: Annotated[str | None, typer.Argument(help="Print this template's file.")] = None,
+    name: Annotated[str | None, typer.Argument(help="Template to print.")] = None,
 ) -> int:
-    """List the prompt templates, or print one, as a start for one of your own."""
+    """List the prompt templates of judges, or print one to copy."""
     from veridical.prompts import load_prompt, prompt_names
 
     if name is not None:

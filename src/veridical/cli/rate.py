@@ -1,4 +1,4 @@
-"""``veridical rate RUN``: the share of hallucinated answers, with an interval, from few labels."""
+"""``veridical rate RUN``: the hallucination rate, estimated from few labels."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 RATE_EXAMPLES = (
     "Examples:\n\n  veridical rate .veridical/runs/0123456789abcdef --budget 100\n\n"
     "  veridical rate RUN --budget 200 --width 0.1 --by model,task --json rate.json\n\n"
-    "It ends when the labels are there, when the interval is narrow enough, or by Ctrl-C; the "
-    "same command goes on where it ended."
+    "It ends at --budget labels, at an interval of --width, or by Ctrl-C. The same command "
+    "resumes."
 )
 #: Seconds between the last label and the end, in which the page shows the estimate.
 _LINGER = 2.0
@@ -32,13 +32,14 @@ _GROUPS = ("model", "group")
 
 @flags()
 class RateOptions(LabelFlags, PageFlags):
-    """The options of ``veridical rate``."""
+    """Options of ``veridical rate``."""
 
-    budget: int = flag("Answers to label at most.", Group.LABELS, MISSING, least=1)
-    width: float | None = flag("End when the 95 % interval is no wider, such as 0.1.", Group.LABELS)
+    budget: int = flag("Maximum answers to label.", Group.LABELS, MISSING, least=1)
+    width: float | None = flag(
+        "Width of the 95 % interval at which labelling ends, such as 0.1.", Group.LABELS
+    )
     by: str | None = flag(
-        "Columns of the input whose values get rates of their own; else model and group, where "
-        "they are there.",
+        "Input columns to report rates by. Default: model and group, if present.",
         Group.LABELS,
         metavar="COLUMNS",
     )
@@ -47,8 +48,11 @@ class RateOptions(LabelFlags, PageFlags):
 
 @command
 def rate(options: RateOptions) -> int:
-    """Draw answers where labels tell most, have them labelled in a page, and print the estimated
-    hallucination rate with its 95 % interval."""
+    """Estimate the hallucination rate of a run from few human labels.
+
+    Answers are drawn by stratified sampling and labelled in a local web page. The estimate has a
+    95 % confidence interval.
+    """
     from veridical.api import reopen
     from veridical.cli.figures import error_console
     from veridical.cli.outputs import opened
@@ -58,14 +62,14 @@ def rate(options: RateOptions) -> int:
 
     check_files(options)
     if options.width is not None and not 0 < options.width < 1:
-        raise UsageError(f"--width is a share above 0 and under 1, not {options.width}")
+        raise UsageError(f"--width must be between 0 and 1, not {options.width}")
     people = people_of(options.annotators)
     results = reopen(options.run)
     named = [name.strip() for name in (options.by or "").split(",") if name.strip()]
     with reading(results, error_console()):
         items = Items(results, units=options.units, fields=named or _GROUPS)
     if not len(items):
-        raise UsageError(f"{options.run}: it has no result to label")
+        raise UsageError(f"no results to label: {options.run}")
     for name in named:
         if not any(items.groups[name]):
             raise UsageError(f"--by: no answer of the run has a column {shown(name)}")
@@ -113,19 +117,19 @@ def _once(do: Callable[[], None]) -> Callable[[], None]:
 
 
 def lines(told: dict[str, Any]) -> list[str]:
-    """The estimate in words."""
+    """Describe the estimate."""
     if told["rate"] is None:
-        return ["no answer is labelled, so nothing is known of the rate: it is from 0 % to 100 %"]
+        return ["no answer is labelled: the rate is between 0 % and 100 %"]
     out = [
         f"hallucinated: {_share(told['rate'])} of {told['n_total']:,} answers, 95 % interval "
         f"{_share(told['ci_low'])} to {_share(told['ci_high'])}",
         f"from {told['n']:,} labelled answers, {told['n_hallucinated']:,} of them hallucinated; "
-        f"as much as {told['effective']:.0f} drawn without regard to the risk",
+        f"equivalent to {told['effective']:.0f} random answers",
     ]
     if told["undecided"]:
         out.append(
-            f"{told['undecided']:,} of them are disagreed on and count as hallucinated until that "
-            "is adjudicated (veridical review RUN)"
+            f"annotators disagree on {told['undecided']:,} of them, which count as hallucinated "
+            "until adjudicated (veridical review RUN)"
         )
     for field, groups in told["groups"].items():
         out.append(f"by {field}:")

@@ -1,4 +1,4 @@
-"""``veridical report``: the page of a run that is there."""
+"""``veridical report``: the report of a finished run or benchmark."""
 
 from __future__ import annotations
 
@@ -19,27 +19,27 @@ REPORT_EXAMPLES = (
 
 @flags()
 class ReportOptions:
-    """The options of ``veridical report``."""
+    """Options of ``veridical report``."""
 
-    run: Path = argument("A run directory, or a benchmark's.", names=Names.OTHER)
+    run: Path = argument("Directory of a run or benchmark.", names=Names.OTHER)
     out: Path = flag(
-        "The file to write: .html; of a benchmark also .md, .json or .txt.",
+        "File to write: .html; for a benchmark also .md, .json or .txt.",
         default=Path("report.html"),
         names=Names.OUTPUT,
     )
     only: str | None = flag(
-        "Show records of these verdicts alone, comma-separated: contradicted, unsupported, "
+        "Show only records with these verdicts, comma-separated: contradicted, unsupported, "
         "inconsistent, unclear, supported, consistent, unchecked.",
         metavar="VERDICTS",
     )
     redact: bool = flag(
-        "Show lengths instead of texts; verdicts, risks and ids stay.", default=False
+        "Replace texts by their lengths; verdicts, risks and ids remain.", default=False
     )
 
 
 @command
 def report(options: ReportOptions) -> int:
-    """Write the report of a finished run or benchmark again, without scoring anything."""
+    """Write the report of a finished run or benchmark, without scoring."""
     from veridical.api import reopen
     from veridical.cli.finish import trust_lines
     from veridical.report.stored import BENCH_FILE, write_stored
@@ -52,7 +52,9 @@ def report(options: ReportOptions) -> int:
         options.run / BENCH_FILE
     ).is_file():
         if only is not None or options.redact:
-            raise UsageError("--only and --redact are for runs of check: a benchmark has no texts")
+            raise UsageError(
+                "--only and --redact apply to runs of check, not to benchmarks: remove them"
+            )
         write_stored("bench", options.run, options.out)
     else:
         results = reopen(options.run)

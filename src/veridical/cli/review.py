@@ -1,4 +1,4 @@
-"""``veridical review RUN``: people look at the answers of a run, and label what they say."""
+"""``veridical review RUN``: human labelling of a run's answers."""
 
 from __future__ import annotations
 
@@ -19,8 +19,7 @@ REVIEW_EXAMPLES = (
 )
 
 
-#: Options that say something of the page alone, or of the export alone; and the orders that go by
-#: a policy's threshold.
+#: Options of the page only, of the export only, and orders that use a policy's threshold.
 _OF_PAGE = ("order", "annotators", "double", "units", "policy", "show", "host", "port")
 _OF_EXPORT = ("redact", "format", "worst")
 _BY_THRESHOLD = ("mixed", "uncertain")
@@ -28,17 +27,17 @@ _BY_THRESHOLD = ("mixed", "uncertain")
 
 @flags()
 class LabelFlags:
-    """The run, who labels its answers, and what of them."""
+    """Options of the run, its annotators and the units to label."""
 
-    run: Path = argument("A run directory.", names=Names.OTHER)
+    run: Path = argument("Run directory.", names=Names.OTHER)
     annotators: str | None = flag(
-        "Names of those who label, comma-separated; each gets a link. With several, one more link "
-        "is the adjudicator's.",
+        "Names of annotators, comma-separated; each gets a link. Several names also create an "
+        "adjudicator's link.",
         Group.LABELS,
         metavar="NAMES",
     )
     units: Literal["auto", "claim", "sentence", "span"] = flag(
-        "What is asked about; auto: claims where the run made any, else sentences.",
+        "Units to label; auto: claims if the run has any, otherwise sentences.",
         Group.LABELS,
         "auto",
     )
@@ -46,17 +45,16 @@ class LabelFlags:
 
 @flags()
 class ReviewOptions(LabelFlags, PageFlags):
-    """The options of ``veridical review``."""
+    """Options of ``veridical review``."""
 
     order: Literal["mixed", "random", "neyman", "risk", "uncertain", "disagree"] = flag(
-        "Which answer comes next. mixed: half drawn at random, which a guarantee can rest on, "
-        "half by uncertain; risk, uncertain, disagree (of scorers) and neyman (by strata of the "
-        "risk) go by scores.",
+        "Order of answers. mixed: half random, half uncertain. neyman: by risk strata. disagree: "
+        "by disagreement of scorers.",
         Group.LABELS,
         "mixed",
     )
     double: float = flag(
-        "Share of the answers that all annotators label.",
+        "Share of the answers that every annotator labels.",
         Group.LABELS,
         0.2,
         least=0,
@@ -64,32 +62,34 @@ class ReviewOptions(LabelFlags, PageFlags):
         after="annotators",
     )
     policy: Path | None = flag(
-        "Policy whose threshold uncertain is nearest to; else 0.5.", Group.LABELS, after="units"
+        "Policy file with the threshold of --order uncertain and mixed. Default threshold: 0.5.",
+        Group.LABELS,
+        after="units",
     )
     show: bool = flag(
-        "Show scores from the start; labels are then not blind.",
+        "Show scores before labelling, so that labels are not blind.",
         Group.LABELS,
         False,
         after="policy",
     )
-    export: Path | None = output("Write the labels here, and open no page.")
+    export: Path | None = output("Write the labels to this file instead of opening the page.")
     redact: bool = flag(
-        "With --export: pseudonyms in place of names, no comments.", Group.OUTPUT, False
+        "With --export: replace names by pseudonyms and omit comments.", Group.OUTPUT, False
     )
     worst: bool = flag(
-        "With --export: where people disagree, the worst of their labels. Default: the majority's, "
-        "else none.",
+        "With --export: use the worst label if annotators disagree. Default: the majority label, "
+        "or no label.",
         Group.OUTPUT,
         False,
     )
     format: Literal["labels", "refchecker"] = flag(
-        "With --export: label and unit_labels; or RefChecker's triplets, a claim a line, or as "
-        "published where FILE ends in .json.",
+        "With --export: labels (label and unit_labels) or RefChecker's triplets, one claim per "
+        "line; .json files use the published layout.",
         Group.OUTPUT,
         "labels",
     )
     take: Path | None = flag(
-        "Take labelled triplets in RefChecker's format.",
+        "Import labelled triplets in RefChecker's format.",
         Group.INPUT,
         called="--import",
         metavar="FILE",
@@ -99,8 +99,10 @@ class ReviewOptions(LabelFlags, PageFlags):
 
 @command
 def review(options: ReviewOptions) -> int:
-    """Open a page in which people label the claims or sentences of a run's answers, blind; or
-    export the labels for tune and bench."""
+    """Label the claims or sentences of a run in a local web page.
+
+    Scores are hidden from annotators by default. --export writes the labels for tune and bench.
+    """
     from veridical.api import reopen
     from veridical.review.desk import Desk, people_of
 
@@ -108,7 +110,7 @@ def review(options: ReviewOptions) -> int:
     check_files(options)
     people = people_of(options.annotators)
     if len(people) < 2 and options.double != ReviewOptions.double:
-        raise UsageError("--double goes with --annotators of two names or more")
+        raise UsageError("--double requires two or more names in --annotators")
     threshold = _threshold(options.policy)
     if options.export is not None:
         return _export(options)
@@ -127,7 +129,7 @@ def review(options: ReviewOptions) -> int:
     with reading(results, error_console()):
         items = Items(results, units=options.units)
     if not len(items):
-        raise UsageError(f"{options.run}: it has no result to review")
+        raise UsageError(f"no results to review: {options.run}")
     desk = Desk(
         items,
         people,
@@ -147,26 +149,28 @@ def review(options: ReviewOptions) -> int:
 
 
 def _check_together(options: ReviewOptions) -> None:
-    """
+    """Refuse combinations of options that have no effect.
+
     Raises:
-        UsageError: of two options one says nothing beside the other.
+        UsageError: two options cannot be combined.
     """
     given = {n for n, value in vars(options).items() if value != getattr(ReviewOptions, n, None)}
     if {"take", "export"} <= given:
-        raise UsageError("--import and --export are two commands: import first")
+        raise UsageError("--import and --export cannot be combined: import first")
     for name in _OF_EXPORT:
         if name in given and "export" not in given:
-            raise UsageError(f"--{name} goes with --export FILE")
+            raise UsageError(f"--{name} requires --export FILE")
     if options.worst and options.format != "labels":
-        raise UsageError(f"--worst goes with --format labels, not {options.format}")
+        raise UsageError(f"--worst requires --format labels, not {options.format}")
     for name, shown in (("take", "--import"), ("export", "--export")):
         for other in _OF_PAGE:
             if name in given and other in given:
-                raise UsageError(f"--{other} is an option of the page, and {shown} opens none")
+                raise UsageError(
+                    f"--{other} cannot be combined with {shown}, which opens no page: remove it"
+                )
     if options.policy is not None and options.order not in _BY_THRESHOLD:
         raise UsageError(
-            f"--policy names the threshold of --order mixed or uncertain; --order "
-            f"{options.order} goes by none"
+            f"--policy has no effect with --order {options.order}: use --order mixed or uncertain"
         )
 
 
@@ -223,5 +227,5 @@ def _threshold(policy: Path | None) -> float:
 
     accept = read_policy(policy).accept
     if accept is None:
-        raise UsageError(f"{policy} has no threshold to accept by, which --order goes by")
+        raise UsageError(f"--policy: no accept threshold in {policy}; add `accept = RISK`")
     return accept

@@ -53,18 +53,19 @@ SAMPLE_EXAMPLES = (
 
 @flags(RunOptions, EngineOptions)
 class SampleOptions(SampleFlags, AnswerFlags, PlanFlags):
-    """The options of ``veridical sample``."""
+    """Options of ``veridical sample``."""
 
     inputs: list[str] = INPUTS
-    out: Path = output("File of records to write; the same one resumes.", default=MISSING)
+    out: Path = output("File of records to write; an existing one is resumed.", default=MISSING)
     llm: str | None
     response: Literal["greedy", "first", "given"] | None = flag(
-        "greedy; first: the first draw (the default where --decoding draws); given: the row's own.",
+        "Response: greedy, the first sample (the default if --decoding samples), or the row's own "
+        "(given).",
         Group.ANSWERS,
         after="temperature",
     )
     logprobs: int | None = flag(
-        "Log-probabilities, with K alternatives a token.",
+        "Record log-probabilities with K alternatives per token.",
         Group.ANSWERS,
         least=0,
         most=20,
@@ -72,24 +73,23 @@ class SampleOptions(SampleFlags, AnswerFlags, PlanFlags):
         after="decoding",
     )
     seed: int | None = flag(
-        "Seed of the draws, where the server honours it.", Group.ANSWERS, after="system"
+        "Random seed, if the server supports it.", Group.ANSWERS, after="system"
     )
-    grid: Path | None = flag(
-        "TOML file of models and decodings: all of them, in one file.", Group.MODELS
-    )
+    grid: Path | None = flag("TOML file of models and decodings to sample from.", Group.MODELS)
     table: Path | None = output(
-        "With --grid: score the answers and write the table that bench --study --table reads "
-        "(.csv or .jsonl)."
+        "With --grid: score the answers and write a table (.csv or .jsonl) for bench --study."
     )
-    scorers: str | None = flag("With --table: the scorers. Default: all that apply.", Group.OUTPUT)
+    scorers: str | None = flag(
+        "With --table: scorers to run. Default: all applicable.", Group.OUTPUT
+    )
     mapping: list[str] | None = MAP
     reader: str | None
     limit: int | None
     budget: float | None
-    retry_failed: bool = flag("Ask again the prompts that have failed.")
-    min_coverage: float = coverage("Exit 2 when fewer of the rows are answered.")
+    retry_failed: bool = flag("Retry failed prompts.")
+    min_coverage: float = coverage("Exit 2 if a smaller share of the rows is answered.")
     json_path: str | None = output(
-        "With --plan: write its figures as JSON; - for stdout.", "--json"
+        "With --plan: write the estimate as JSON; - for stdout.", "--json"
     )
     store: str = flag(default=STORE, after="tokens_per_second")
 
@@ -109,19 +109,21 @@ class SampleOptions(SampleFlags, AnswerFlags, PlanFlags):
     "plan",
 )
 def sample(options: SampleOptions) -> int:
-    """Ask an LLM every prompt: a response, and samples besides it, as records to check."""
+    """Generate a response and samples for each prompt, as records to check."""
     from veridical.cli.sample_work import SamplingWork
     from veridical.sampling.answers_file import AnswersFile, errors_path, kept_answers
     from veridical.sampling.sampling import Sampling
 
     if (options.llm is None) == (options.grid is None):
-        raise UsageError("name the model by --llm, or several by --grid")
+        raise UsageError("no model, or two: give either --llm NAME or --grid FILE")
     if options.grid is None and (options.table is not None or options.scorers is not None):
-        raise UsageError("--table and --scorers go with --grid")
+        raise UsageError("--table and --scorers require --grid FILE")
     if options.grid is not None and options.decoding is not None:
-        raise UsageError("with --grid, the file names the decodings")
+        raise UsageError(
+            "--decoding cannot be combined with --grid: name decodings in the grid file"
+        )
     if options.scorers is not None and options.table is None:
-        raise UsageError("--scorers goes with --table")
+        raise UsageError("--scorers requires --table FILE")
     check_planned(options.plan, tokens_per_second=options.tokens_per_second, json=options.json_path)
     speeds = SpeedOptions(**keywords_of(options, SpeedOptions))
     err = error_console()
@@ -160,7 +162,7 @@ def sample(options: SampleOptions) -> int:
 
 @contextlib.contextmanager
 def _source(options: SampleOptions) -> Iterator[InputSource]:
-    """The prompts; what can be read only once is copied, so that a rerun finds where it was."""
+    """Open the prompts; copy input that can be read only once, so that a rerun can resume."""
     from veridical.io import open_source
 
     source = open_source(
@@ -174,8 +176,10 @@ def _source(options: SampleOptions) -> Iterator[InputSource]:
 
 
 def _legs(sampling: Sampling, options: SampleOptions) -> tuple[list[Leg], dict[str, Any]]:
-    """What to sample, and what the grid adds to the identity. Where it was not said how the
-    response comes about, it is drawn where the decoding draws."""
+    """Return the models to sample, and the grid's part of the identity.
+
+    Without ``--response``, the response is drawn if the decoding draws.
+    """
     from veridical.llm.decoding import parse_decoding
     from veridical.sampling.sample_run import Leg
 
@@ -193,15 +197,15 @@ def _legs(sampling: Sampling, options: SampleOptions) -> tuple[list[Leg], dict[s
 
 
 def _grid() -> Any:
-    """The module that reads grids and writes their tables."""
+    """Load the module that reads grids and writes their tables."""
     return plugins.load(plugins.NAMES, "sampling.grid", "--grid")
 
 
 def _check_scorers(scorers: str | None) -> None:
-    """Find out before the sampling, not after, that the answers cannot be scored.
+    """Check before sampling that the answers can be scored.
 
     Raises:
-        UsageError: there is no such scorer, or one asks an LLM that nobody has named.
+        UsageError: a scorer is unknown, or requires an LLM that is not named.
     """
     from veridical.engine.engine import Engine
     from veridical.engine.run import Task
@@ -211,7 +215,9 @@ def _check_scorers(scorers: str | None) -> None:
     with Engine(store=None) as engine:
         for name in engine.llms_of(task):
             if name is None:
-                raise UsageError("--table scores without an LLM, and one of --scorers asks one")
+                raise UsageError(
+                    "--table scores without an LLM: remove scorers that require one from --scorers"
+                )
             engine.llms.endpoint(name)
 
 
@@ -228,7 +234,7 @@ def _plan_lines(plan: dict[str, Any]) -> Iterator[str]:
         yield f"in all: {_prompts(plan)}"
         yield f"  {calls_line(plan)}"
     if plan["bad_row"] is not None:
-        yield f"bad rows are passed over, the first: {plan['bad_row']}"
+        yield f"bad rows are skipped; the first: {plan['bad_row']}"
     if plan["records"] is not None:
         yield f"{plan['records']} records to score; their hours are not counted"
     yield from unknown

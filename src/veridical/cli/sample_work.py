@@ -1,4 +1,4 @@
-"""The work of ``veridical sample``: one model after another, shown while it goes on."""
+"""Sampling of one model after another, with progress."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class SamplingWork:
-    """Legs one after another, and what they come to."""
+    """Sampling runs of several models, one after another."""
 
     def __init__(
         self,
@@ -52,7 +52,7 @@ class SamplingWork:
         ]
 
     def identity(self) -> dict[str, Any]:
-        """Models and parameters."""
+        """Return the models and parameters that identify the work."""
         parameters = self.legs[0].sampling.parameters()
         if self.legs[0].columns:
             del parameters["decoding"], parameters["response"]  # each leg has its own
@@ -101,7 +101,7 @@ class SamplingWork:
         if answered < min_coverage * (answered + lost):
             console.print(
                 f"{answered} of {answered + lost} rows are answered, under "
-                f"{100 * min_coverage:g} %; --retry-failed asks the others again",
+                f"{100 * min_coverage:g} %; --retry-failed retries the others",
                 markup=False,
             )
             return 2 if self.progress.bad_rows < answered + lost else 1
@@ -136,7 +136,7 @@ class SamplingWork:
             await asyncio.gather(showing, return_exceptions=True)
 
     def _check(self, legs: Sequence[int]) -> None:
-        """Refuse a model that could not be opened when it comes to it, before any is asked.
+        """Check that every model can be opened, before the first is called.
 
         Raises:
             UsageError, ModelError: as :func:`veridical.engine.clients.check_client`.
@@ -147,7 +147,7 @@ class SamplingWork:
             check_client(endpoint)
 
     def _total(self) -> int | None:
-        """Prompts to ask, where their rows can be counted."""
+        """Count the prompts; None if the rows cannot be counted."""
         rows = self.source.count()
         return rows if rows is None or self.limit is None else min(rows, self.limit)
 

@@ -1,4 +1,4 @@
-"""``veridical scorers``: what there is to score by, and one scorer in full."""
+"""``veridical scorers``: the list of scorers, and one in full."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ SCORERS_EXAMPLES = (
     "  veridical scorers --json"
 )
 
-_ANY = "Contexts, samples or a reference, whichever there is"
-_FILE = "A file that `veridical tune` made"
+_ANY = "Contexts, samples or a reference"
+_FILE = "A file from `veridical tune`"
 #: Headings, each with the record field that its scorers need.
 _GROUPS = {
     "any": _ANY,
@@ -35,7 +35,7 @@ _GROUPS = {
     "llm": "An LLM (--llm NAME)",
     "file": _FILE,
 }
-#: What a cost is in plain words.
+#: Costs in words.
 _COSTS = {
     "free": "instant",
     "embed": "embedding",
@@ -49,10 +49,10 @@ _NAME, _COST, _WIDEST = 24, 12, 100  # columns
 
 
 def scorers(
-    name: Annotated[str | None, typer.Argument(help="Show this scorer in full.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="As JSON, with parameters.")] = False,
+    name: Annotated[str | None, typer.Argument(help="Scorer to describe.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, with parameters.")] = False,
 ) -> int:
-    """List the scorers by what they need, or show one in full."""
+    """List scorers by the record fields that they require, or describe one."""
     from veridical.core.registry import REGISTRY
 
     listed = REGISTRY.all() if name is None else [REGISTRY.get(name)]
@@ -96,8 +96,8 @@ def _list(listed: list[Scorer], width: int) -> Iterator[str]:
             yield (head + lines[0]).rstrip()
             yield from (" " * len(head) + line for line in lines[1:])
         yield ""
-    yield "* in the default (--preset auto), where the record has what it needs"
-    yield "veridical scorers NAME shows one in full: parameters, source, example"
+    yield "* in the default (--preset auto), if the record has the required fields"
+    yield "veridical scorers NAME shows the parameters, source and an example of one"
 
 
 def _bound(s: Scorer) -> BoundScorer:
@@ -107,7 +107,7 @@ def _bound(s: Scorer) -> BoundScorer:
 
 
 def _of_a_file(s: Scorer) -> bool:
-    """Whether ``s`` is made of the scorers that a file names, and of none without one."""
+    """Return True if a file names the parts of ``s``, and it has no other parts."""
     try:
         return s.parts is not None and not _bound(s).parts
     except UsageError:
@@ -115,7 +115,7 @@ def _of_a_file(s: Scorer) -> bool:
 
 
 def _group(s: Scorer) -> str:
-    """The key in :data:`_GROUPS` of what ``s`` needs as it stands, with its defaults."""
+    """Return the key in :data:`_GROUPS` for the needs of ``s`` with its defaults."""
     if _of_a_file(s):
         return "file"
     cost, needs = _bound(s).cost, _bound(s).needs
@@ -168,7 +168,7 @@ def _page(s: Scorer, width: int) -> Iterator[str]:
 
 
 def _documented(s: Scorer, width: int) -> Iterator[str]:
-    """The docstring, filled to ``width``: paragraphs, and entries that hang below their names."""
+    """Wrap the docstring at ``width``, with hanging indents for entries."""
     block: list[str] = []
     for line in [*(inspect.getdoc(s.function) or "").replace("``", "").splitlines(), ""]:
         depth = len(line) - len(line.lstrip())
@@ -198,7 +198,7 @@ def _hanging(head: str, text: str, width: int) -> Iterator[str]:
 
 
 def _values(annotation: Any) -> str:
-    """What values a parameter of this annotation takes, in words."""
+    """Describe the values of a parameter with this annotation."""
     origin, arguments = get_origin(annotation), get_args(annotation)
     if origin is Literal:
         return ", ".join(map(_shown, arguments))
@@ -230,7 +230,7 @@ def _shown(value: Any) -> str:
 
 
 def _example(s: Scorer) -> str:
-    """A command that scores by ``s``, with a parameter set where one has choices."""
+    """Return an example command with ``s``, with one choice set if it has any."""
     from veridical.core.registry import REGISTRY
 
     call = s.name

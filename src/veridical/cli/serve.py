@@ -22,26 +22,28 @@ LogFormat = Literal["text", "json"]
 
 
 def served_port(default: int) -> Any:
-    """The flag ``--port`` of a server."""
-    return flag("Port; 0 for one that is free.", Group.RUN, default, least=0, most=65535)
+    """Declare the flag ``--port`` of a server."""
+    return flag("Port to listen on; 0 for any free port.", Group.RUN, default, least=0, most=65535)
 
 
 @flags()
 class ServedFlags:
-    """The options of servers."""
+    """Options of servers."""
 
     host: str = flag(
-        "Address to listen at; any but a loopback needs --keys.", Group.RUN, "127.0.0.1"
+        "Address to listen on. Addresses other than loopback require --keys.",
+        Group.RUN,
+        "127.0.0.1",
     )
     port: int = served_port(8000)
     keys: Path | None = flag(
-        "File of the keys' hashes; every request then needs a key.", Group.RUN, names=Names.OTHER
+        "File of key hashes; every request must then present a key.", Group.RUN, names=Names.OTHER
     )
     allow_host: list[str] | None = flag(
-        "Name by which requests may call the server; repeatable.", Group.RUN, metavar="NAME"
+        "Allowed Host header of requests; repeatable.", Group.RUN, metavar="NAME"
     )
     deadline: float = flag(
-        "Most seconds that checking takes; what is not done then has failed.",
+        "Time limit of a check in seconds; unfinished scores then fail.",
         Group.RUN,
         60.0,
         least=0.001,
@@ -49,11 +51,13 @@ class ServedFlags:
         metavar="SECONDS",
     )
     log_level: LogLevel = flag(
-        "Least severe log lines that are written; requests are info.", Group.OUTPUT, "info"
+        "Minimum severity of log lines; requests are info.", Group.OUTPUT, "info"
     )
-    log_format: LogFormat = flag("Form of the log lines on standard error.", Group.OUTPUT, "text")
+    log_format: LogFormat = flag("Format of the log lines on standard error.", Group.OUTPUT, "text")
     store: Path | None = flag(
-        "Folder that keeps model outputs. Default: nothing is kept.", Group.RUN, names=Names.OTHER
+        "Folder that stores model outputs. Default: outputs are not stored.",
+        Group.RUN,
+        names=Names.OTHER,
     )
 
 
@@ -61,40 +65,40 @@ SERVE_EXAMPLES = (
     "Examples:\n\n  veridical serve\n\n  veridical serve --port 9000 --data jobs\n\n"
     "  veridical serve --new-key web --keys keys.json\n\n"
     "  veridical serve --host 0.0.0.0 --keys keys.json --allow-host checks.example\n\n"
-    "Exit codes: 0 stopped by a signal, once answers under way were sent; 1 it could not start."
+    "Exit codes: 0 stopped by a signal, after pending answers were sent; 1 startup failed."
 )
 
 
 @flags()
 class ServeOptions(ServedFlags, JudgeFlags):
-    """The options of ``veridical serve``."""
+    """Options of ``veridical serve``."""
 
     new_key: str | None = flag(
-        "Make a key of this name in --keys, print it, and end.",
+        "Create a key with this name in --keys, print it and exit.",
         Group.RUN,
         metavar="NAME",
         after="keys",
     )
     data: Path | None = flag(
-        "Folder of /v1/jobs, which is off without it.",
+        "Data folder of /v1/jobs. Without it, /v1/jobs is disabled.",
         Group.RUN,
         names=Names.OTHER,
         after="allow_host",
     )
     offer: list[str] | None = flag(
-        "Model, file or LLM that requests may name in scorers; repeatable.",
+        "Model, file or LLM that requests may use in scorers; repeatable.",
         Group.MODELS,
         metavar="NAME",
     )
     queue_tokens: int = flag(
-        "Tokens that may wait at the models; more is refused.",
+        "Maximum queued tokens; further requests are refused.",
         Group.RUN,
         32_768,
         least=1,
         after="data",
     )
     request_tokens: int = flag(
-        "Tokens of work that one request may take; a larger one is refused.",
+        "Maximum tokens of one request; larger requests are refused.",
         Group.RUN,
         262_144,
         least=1,
@@ -116,13 +120,13 @@ class ServeOptions(ServedFlags, JudgeFlags):
     "deadline",
 )
 def serve(options: ServeOptions) -> int:
-    """Answer checks over HTTP, from one process with warm models."""
+    """Serve checks over HTTP, with models kept in memory."""
     from veridical.serve.keys import new_key, read_keys
     from veridical.serve.running import need_extra, open_socket
 
     if options.new_key is not None:
         if options.keys is None:
-            raise UsageError("--new-key NAME needs --keys FILE, to which it adds the key's hash")
+            raise UsageError("--new-key requires --keys FILE, the file of key hashes")
         print(new_key(options.keys, options.new_key))
         return 0
     need_extra()
@@ -170,6 +174,6 @@ def _serve(options: ServeOptions, keys: list[Key] | None, listener: socket.socke
             options.request_tokens,
             options.deadline,
         )
-        service.load()  # what cannot be had is told before anyone is answered
+        service.load()  # missing models are reported before the first request
         app = secured(service, options.host, allow_hosts=options.allow_host or ())
         return run_app(app, listener, draining=service.drain)

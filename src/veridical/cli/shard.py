@@ -1,4 +1,4 @@
-"""``veridical shard plan | run | merge``: a large input in shards, by several processes."""
+"""``veridical shard plan | run | merge``: scoring in shards."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ _RUN_EXAMPLES = (
     "  veridical shard run shards --preset fast\n\n"
     "  veridical shard run shards --index 17\n\n"
     "  veridical shard run s3://bucket/shards --executor ray --workers 8\n\n"
-    "What was scored is kept: run the same command again to go on after an interrupt. The first "
-    "run settles how all shards are scored."
+    "Run the same command again to resume after an interrupt. The first run fixes the scoring "
+    "options of all shards."
 )
 _MERGE_EXAMPLES = (
     "Examples:\n\n  veridical shard merge shards --json results.jsonl\n\n"
@@ -54,12 +54,12 @@ DEST = argument("Folder or s3://BUCKET/PREFIX of the shards, of shard plan.")
 
 @flags(RunOptions)
 class ShardPlanOptions:
-    """The options of ``veridical shard plan``."""
+    """Options of ``veridical shard plan``."""
 
     inputs: list[str] = INPUTS
-    rows: int = flag("Rows of a shard.", Group.RUN, 50_000, least=1)
+    rows: int = flag("Rows per shard.", Group.RUN, 50_000, least=1)
     out: str | None = flag(
-        "Folder or s3://BUCKET/PREFIX to make for the shards.", Group.OUTPUT, metavar="DEST"
+        "Folder or s3://BUCKET/PREFIX to create for the shards.", Group.OUTPUT, metavar="DEST"
     )
     mapping: list[str] | None = MAP
     reader: str | None
@@ -68,12 +68,12 @@ class ShardPlanOptions:
 @app.command(name="plan", epilog=_PLAN_EXAMPLES)
 @command
 def plan(options: ShardPlanOptions) -> int:
-    """Say which rows each shard has. Nothing is scored yet."""
+    """Divide the input into shards, without scoring."""
     from veridical.scale.manifest import plan as planned
     from veridical.scale.opening import place_of
 
     if options.out is None:
-        raise UsageError("--out DEST names the folder of the shards")
+        raise UsageError("no destination: give --out DEST, the folder of the shards")
     check_files(options)
     place = place_of(options.out)
     inputs = rows_of(options.inputs)
@@ -92,24 +92,26 @@ def plan(options: ShardPlanOptions) -> int:
 
 @flags(unsaid=True)
 class RunShardsOptions(PresetFlags, ComparedFlags, ModelFlags):
-    """The options of ``veridical shard run``; what is not given is as the first run had it."""
+    """Options of ``veridical shard run``; missing ones are taken from the first run."""
 
     dest: str = DEST
-    executor: Literal["local", "ray"] = flag("What runs the workers.", Group.RUN, "local")
-    workers: int = flag("Processes, which share the cores.", Group.RUN, 1, least=1)
+    executor: Literal["local", "ray"] = flag(
+        "Executor of the workers: local processes, or Ray.", Group.RUN, "local"
+    )
+    workers: int = flag("Number of worker processes, which share the cores.", Group.RUN, 1, least=1)
     lease: float = flag(
-        "Seconds without a sign of life after which a worker's shard is another's (S3).",
+        "Seconds without a heartbeat after which another worker takes a shard (S3).",
         Group.RUN,
         LEASE,
         least=2,
         most=86_400,
     )
     index: int | None = flag(
-        "Score this shard alone: for array jobs of a cluster.", Group.RUN, least=0
+        "Index of the only shard to score, for array jobs of a cluster.", Group.RUN, least=0
     )
 
 
-#: Options of a run of shards that do not say how they are scored.
+#: Options that do not affect the scores.
 _WHERE = ("dest", "executor", "workers", "lease", "index", "budget")
 
 
@@ -128,7 +130,7 @@ _WHERE = ("dest", "executor", "workers", "lease", "index", "budget")
     "budget",
 )
 def run(options: RunShardsOptions) -> int:
-    """Score the shards that are not done. Kill it at any time, start it again."""
+    """Score the remaining shards; the command can be killed and restarted."""
     from veridical.scale import manifest as manifests
     from veridical.scale.opening import place_of
     from veridical.scale.part import left
@@ -140,9 +142,13 @@ def run(options: RunShardsOptions) -> int:
     if options.index is not None:
         manifest.shard(options.index)
         if options.workers > 1:
-            raise UsageError("--index scores one shard, by one process: leave --workers out")
+            raise UsageError(
+                "--index cannot be combined with --workers: it scores one shard in one process"
+            )
         if options.executor == "ray":
-            raise UsageError("--index scores one shard, by this process: leave --executor out")
+            raise UsageError(
+                "--index cannot be combined with --executor: it scores one shard in this process"
+            )
     if options.executor == "ray":
         from veridical.scale import ray
 
@@ -171,23 +177,23 @@ def run(options: RunShardsOptions) -> int:
 
 
 def scoring_of(options: RunShardsOptions) -> dict[str, Any]:
-    """How to score, as far as it was said, by name."""
+    """Return the given options that affect the scores, by name."""
     given = vars(options).items()
     return {k: v for k, v in given if k not in _WHERE and v is not None}
 
 
 @flags()
 class MergeOptions:
-    """The options of ``veridical shard merge``."""
+    """Options of ``veridical shard merge``."""
 
     dest: str = DEST
-    json_path: str | None = output("Write a JSON result a line; - for stdout.", "--json")
+    json_path: str | None = output("Write one JSON result per line; - for stdout.", "--json")
 
 
 @app.command(name="merge", epilog=_MERGE_EXAMPLES)
 @command
 def merge(options: MergeOptions) -> int:
-    """Make one run of all shards, DEST/run, as one process would have left it."""
+    """Merge all shards into one run, DEST/run."""
     from veridical.cli.finish import ExitOptions, finish
     from veridical.decide.gates import Gates
     from veridical.scale.merge import merge as merged
@@ -201,7 +207,7 @@ def merge(options: MergeOptions) -> int:
     if purse is not None and purse.lent:
         error_console().print(
             f"{sum(purse.lent.values()):.4f} of the budget was lent to {len(purse.lent)} workers "
-            "that were lost: possibly paid, and twice where others took over",
+            "that were lost: possibly spent, and twice if other workers took over",
             markup=False,
         )
     gates = Gates.parse(None, None, None, None, policy=False)

@@ -1,4 +1,4 @@
-"""``veridical tune``: an ensemble of scorers, tuned on graded answers."""
+"""``veridical tune``: an ensemble tuned on graded answers."""
 
 from __future__ import annotations
 
@@ -47,14 +47,15 @@ TUNE_EXAMPLES = (
 
 @flags(TuneOptions, RunOptions, EngineOptions)
 class TuneCommand(RecordFlags, FigureFlags, ComparedFlags, ModelFlags):
-    """The options of ``veridical tune``."""
+    """Options of ``veridical tune``."""
 
     out: Path | None
     cascade: Path | None
     keep: float
     hour: float
     scorers: str | None = flag(
-        'Components, such as "cosine, ngram(n=2)". Default: the preset\'s.', Group.SCORING
+        'Component scorers, such as "cosine, ngram(n=2)". Default: those of --preset.',
+        Group.SCORING,
     )
     preset: Preset = "all"
     objective: Literal[
@@ -85,7 +86,7 @@ class TuneCommand(RecordFlags, FigureFlags, ComparedFlags, ModelFlags):
     seed: int
     run: Path | None
     store: str = STORE
-    min_coverage: float = coverage("Exit 2 when a component's coverage is under this.")
+    min_coverage: float = coverage("Exit 2 if the coverage of a component is below this share.")
     retry_failed: bool
     processes: int | None
 
@@ -107,8 +108,10 @@ class TuneCommand(RecordFlags, FigureFlags, ComparedFlags, ModelFlags):
     "report",
 )
 def tune(options: TuneCommand) -> int:
-    """Tune an ensemble of scorers on graded answers: its weights, threshold, calibration and
-    guarantee, with figures on answers it was not fitted to."""
+    """Tune an ensemble of scorers on graded answers.
+
+    The file has its weights, threshold, calibration and guarantee. Figures are cross-validated.
+    """
     from veridical.api import AUTO, RUNS
     from veridical.tuning import tuning
     from veridical.tuning.tune_text import print_tuned
@@ -138,7 +141,7 @@ def tune(options: TuneCommand) -> int:
         show=lambda console: print_tuned(tuned, console),
     )
     if options.out is None:
-        err.print("the ensemble is not saved: --out ensemble.json does that")
+        err.print("the ensemble is not saved: give --out ensemble.json")
     else:
         err.print(f"ensemble: {options.out}", markup=False)
     if options.cascade is not None:

@@ -1,4 +1,4 @@
-"""``veridical view [RUN ...]``: runs, benchmarks and figures in a page, and an answer checked."""
+"""``veridical view [RUN ...]``: a local page of runs and benchmarks."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ VIEW_EXAMPLES = (
     "Examples:\n\n  veridical view\n\n"
     "  veridical view .veridical/runs/0123456789abcdef .veridical/runs/fedcba9876543210\n\n"
     "  veridical view results --port 8080\n\n"
-    "The page also checks an answer that you paste with its sources, claim by claim."
+    "The page also checks a pasted answer against its sources, claim by claim."
 )
-#: Where runs and benchmarks lie that were given no folder.
+#: Default folder of runs and benchmarks.
 _USUAL = Path(".veridical")
 
 
 @flags(EngineOptions)
 class ViewOptions(PageFlags):
-    """The options of ``veridical view``."""
+    """Options of ``veridical view``."""
 
     runs: list[Path] | None = argument(
-        "Run directories, folders that hold some, and figures of bench, tune or rank (--json). "
-        "Default: those in .veridical.",
+        "Run directories, folders of runs, and JSON figures of bench, tune or rank. "
+        "Default: .veridical.",
         None,
         names=Names.OTHER,
     )
@@ -38,8 +38,10 @@ class ViewOptions(PageFlags):
 
 @command
 def view(options: ViewOptions) -> int:
-    """Open a page of runs: their index, runs under way, two side by side, benchmarks; and watch
-    an answer being checked."""
+    """Browse runs and benchmarks in a local web page.
+
+    It also compares two runs and checks an answer that you paste.
+    """
     from veridical.cli.pages import links
     from veridical.core.resolving import resolve
     from veridical.engine.engine import Engine
@@ -57,7 +59,7 @@ def view(options: ViewOptions) -> int:
     )
     with listen(options.host, options.port) as listener, Engine(engine_options) as engine:
         if options.nli != EngineOptions.nli or options.precision != EngineOptions.precision:
-            engine.models(Task(resolve("nli_grounding")))  # what cannot be had is told now
+            engine.models(Task(resolve("nli_grounding")))  # a missing model is reported now
         door = Door(["viewer"])
         app = view_app(shelf, door, engine, options.llm)
         return serve_pages(app, door, listener, options.host, links(door, end=""))

@@ -1,4 +1,4 @@
-"""``veridical watch FILE|DIR``: answers checked as they are written."""
+"""``veridical watch FILE|DIR``: checks of answers as they are written."""
 
 from __future__ import annotations
 
@@ -24,24 +24,24 @@ WATCH_EXAMPLES = (
     "Examples:\n\n  veridical watch answers.jsonl\n\n"
     "  veridical watch ./logs --policy policy.toml --json flagged.jsonl\n\n"
     "  veridical watch answers.jsonl --once\n\n"
-    "A file may grow, be rotated or be cut; Ctrl-C ends it.\n\n"
-    "Exit codes: 0 all was read (--once), whatever was found; 1 usage or no valid input; 130 "
+    "Files may grow, be rotated or be truncated. Ctrl-C ends the command.\n\n"
+    "Exit codes: 0 all input was read (--once); 1 usage or no valid input; 130 "
     "interrupted."
 )
 
 
 @flags(RunOptions, EngineOptions)
 class WatchOptions(PresetFlags, ComparedFlags, ModelFlags):
-    """The options of ``veridical watch``."""
+    """Options of ``veridical watch``."""
 
-    path: Path = argument("A JSONL file that grows, or a folder of them.", metavar="FILE|DIR")
-    once: bool = flag("End where the files end now.", Group.INPUT, False)
-    from_end: bool = flag("Pass over what is there already.", Group.INPUT, False)
+    path: Path = argument("Growing JSONL file, or a folder of such files.", metavar="FILE|DIR")
+    once: bool = flag("Stop at the current end of the files.", Group.INPUT, False)
+    from_end: bool = flag("Skip existing rows.", Group.INPUT, False)
     mapping: list[str] | None = MAP
     reader: str | None
     policy: Path | None
     json_path: str | None = output(
-        "Append what is not accepted as JSON lines with file and line; - for stdout.", "--json"
+        "Append answers that are not accepted, as JSON lines; - for stdout.", "--json"
     )
     store: str = STORE
     processes: int | None
@@ -61,10 +61,9 @@ class WatchOptions(PresetFlags, ComparedFlags, ModelFlags):
     "json_path",
 )
 def watch(options: WatchOptions) -> int:
-    """Follow growing JSONL and print the answers that are not accepted.
+    """Follow growing JSONL files and print the answers that are not accepted.
 
-    With a policy these are the ones that it does not accept, else those that are neither supported
-    nor consistent.
+    A policy decides which answers are accepted. Without one, supported and consistent answers are.
     """
     from veridical.cli.progress import loading
     from veridical.cli.watch_work import Watching, appending

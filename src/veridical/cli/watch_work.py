@@ -1,4 +1,4 @@
-"""What ``veridical watch`` does: one run without an end, whose results are told as they come."""
+"""Endless run of ``veridical watch``, with results printed as they arrive."""
 
 from __future__ import annotations
 
@@ -35,16 +35,16 @@ if TYPE_CHECKING:
     from veridical.core.records import Record
     from veridical.run.request import Request
 
-#: What is good news where no policy says what is.
+#: Accepted verdicts without a policy.
 GOOD = ("supported", "consistent")
 
 
 @contextmanager
 def appending(path: str | None) -> Iterator[IO[str] | None]:
-    """Where JSON lines go: ``-`` is standard output; a file is appended to, line by line.
+    """Open the output of JSON lines: a file to append to, or ``-`` for standard output.
 
     Raises:
-        UsageError: it cannot be written.
+        UsageError: the file cannot be written.
     """
     if path is None:
         yield None
@@ -61,18 +61,18 @@ def appending(path: str | None) -> Iterator[IO[str] | None]:
 
 
 class Watching:
-    """A run over what is followed. Use as a context manager, which ends it.
+    """A run over growing files, to be used as a context manager.
 
     Args:
-        path: a file or a folder.
-        lines: where the results that are not accepted go as JSON; None: told for people, on
-            standard output.
+        path: file or folder.
+        lines: output for results that are not accepted, as JSON lines. None: they are printed
+            as text on standard output.
 
     Raises:
-        UsageError: it cannot be followed.
+        UsageError: the path cannot be followed.
     """
 
-    #: As a sink of the engine: no row is done before.
+    #: Part of the engine's sink interface: no row is done before.
     done = Rows()
 
     def __init__(
@@ -109,14 +109,14 @@ class Watching:
 
     @property
     def records(self) -> int:
-        """Answers that were checked."""
+        """Number of checked answers."""
         return self._counts.total()
 
     def start(self) -> None:
-        """Load the models, and begin.
+        """Load the models and start the run.
 
         Raises:
-            UsageError: a model or an LLM that is needed cannot be had.
+            UsageError: a required model or LLM is not available.
         """
         engine = self._engine
         request = self._request
@@ -129,7 +129,7 @@ class Watching:
         self._work = engine.submit(run)
 
     def wait(self) -> None:
-        """Go on until the end, if there is one; an interrupt comes through at once."""
+        """Wait for the end of the run; an interrupt is raised immediately."""
         assert self._work is not None
         while True:
             try:
@@ -139,7 +139,7 @@ class Watching:
                     raise
 
     def stop(self) -> None:
-        """End it, if it goes on; what is being judged is dropped."""
+        """Stop the run; pending answers are dropped."""
         self._stop.set()
         if self._work is not None and not self._work.done():
             self._work.cancel()
@@ -152,7 +152,7 @@ class Watching:
     _ledger: dict[str, Any] | None = None
 
     def write(self, record: Record, line: bytes) -> None:
-        """Tell of a result, unless it is accepted."""
+        """Report a result that is not accepted."""
         place = self._source.take(record.row)
         result = Result.model_validate_json(line)
         policy = self._request.policy
@@ -176,14 +176,14 @@ class Watching:
             self._lines.flush()
 
     def write_error(self, error: RowError) -> None:
-        """Tell of a row that is no record."""
+        """Report an invalid row."""
         self._source.take(error.row)
         self._bad += 1
         field = f"{error.field}: " if error.field else ""
         print(f"{error.file}:{error.line}: {field}{error.error}", file=sys.stderr, flush=True)
 
     def summary(self) -> list[str]:
-        """What came of it, for people."""
+        """Summarise the run in lines of text."""
         seconds = time.monotonic() - self._began
         found = ", ".join(f"{n} {name}" for name, n in self._counts.most_common())
         files = self._followed.files
@@ -194,14 +194,14 @@ class Watching:
         if self._bad:
             lines.append(f"{self._bad} rows were no valid records")
         if waiting := self._source.waiting:
-            lines.append(f"{waiting} rows were read and not judged")
+            lines.append(f"{waiting} rows were read but not checked")
         if unfinished := self._followed.unfinished:
             lines.append(f"{unfinished} lines were not finished")
         return [wrapped(text) for text in [*lines, *ledger_lines(self._ledger)]]
 
 
 class _Placed:
-    """The rows of what is followed, with the place of each that is being judged."""
+    """Followed rows, with the position of each pending one."""
 
     read = 1  # each as it comes
 

@@ -31,7 +31,7 @@ class DiffOptions(Options):
 
     pair_by: Pairing | None = option(
         None,
-        "What tells that two answers belong together. Default: the id, else as the data allows.",
+        "Field that pairs the answers. Default: the id, or another field that allows pairing.",
         Group.INPUT,
         choices=PAIRINGS,
         called="pairing",

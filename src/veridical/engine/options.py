@@ -35,7 +35,7 @@ class EngineOptions(Options):
         Group.MODELS,
     )
     token_encoder: str | None = option(
-        None, "Encoder of token vectors; default: the embedder.", Group.MODELS, kind=str
+        None, "Token encoder. Default: the sentence encoder.", Group.MODELS, kind=str
     )
     image_embedder: str = option(
         "efficientnet-lite0",
@@ -44,31 +44,31 @@ class EngineOptions(Options):
     )
     nli: str = option(
         "auto",
-        f"NLI model: {forms_in_help('nli')}; auto: base where it is installed.",
+        f"NLI model: {forms_in_help('nli')}; auto: base if it is installed.",
         Group.MODELS,
     )
     precision: Precision = option(
         "auto",
-        "Arithmetic of the NLI model. auto: 8-bit if this processor sums it exactly (mini, "
-        "base); exact: float32; fast: 8-bit or an error (mini, base, ONNX folders).",
+        "Precision of the NLI model. auto: 8-bit if the processor computes it exactly; exact: "
+        "float32; fast: 8-bit, or an error.",
         Group.MODELS,
         choices=("auto", "exact", "fast"),
         called="precision",
     )
     llm: Llm | None = option(
         None,
-        f"LLM of judges and prompts: {forms_in_help('llm')}.",
+        f"LLM for judges and prompts: {forms_in_help('llm')}.",
         Group.MODELS,
     )
     proxy: str | None = option(
         None,
-        f"Model that gives token probabilities: smollm2, {forms_in_help('proxy')}.",
+        f"Language model for token probabilities: smollm2, {forms_in_help('proxy')}.",
         Group.MODELS,
         kind=str,
     )
     spans: str | None = option(
         None,
-        "Token classifier that finds wrong spans: a folder, a hub id.",
+        "Token classifier for hallucinated spans: a folder or a hub id.",
         Group.MODELS,
         kind=str,
     )
@@ -78,13 +78,17 @@ class EngineOptions(Options):
     named_only: bool = option(False)
     store: Path | str | None = option(
         "auto",
-        "Folder that stores model outputs; none disables it.",
+        "Folder that stores model outputs, or none.",
         Group.RUN,
         kind=Path,
         names=Names.OTHER,
     )
     processes: int | None = option(
-        None, "Worker processes for scorers without a model.", Group.RUN, least=0, kind=int
+        None,
+        "Number of worker processes for scorers without a model.",
+        Group.RUN,
+        least=0,
+        kind=int,
     )
     threads: int | None = option(None, least=1, kind=int)
     device: str | None = option(None, kind=str)

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 SPEEDS = {"local:smollm2": 20.0, "local:qwen-0.5b": 6.0, "local:qwen-1.5b": 3.0}
 #: Help of the option, in each class that has it.
 PAPER_FORMS_HELP = (
-    "Use each scorer's published form, where its default differs (docs/scorers.md lists them)."
+    "Use the published form of each scorer whose default differs (docs/scorers/index.md)."
 )
 
 
@@ -39,81 +39,85 @@ class RunOptions(Options):
 
     preset: str = option(
         "auto",
-        "auto: the few scorers that make the verdict, with --llm a judge; all: what the fields "
-        "allow; fast: those without a model.",
+        "Set of scorers. auto: the default ensemble, with --llm a judge; all: every applicable "
+        "scorer; fast: scorers without a model.",
         Group.SCORING,
     )
     prior: float | None = option(
         None,
-        "Share of wrong answers to expect, in (0, 1): shifts risks, not verdicts. Default: 0.5.",
+        "Expected share of wrong answers, in (0, 1); shifts risks, not verdicts. Default: 0.5.",
         Group.SCORING,
         kind=float,
         between=(0, 1),
     )
     strictness: Strictness | None = option(
         None,
-        "Operating point of the verdicts: low flags least, high flags most and makes gates count "
-        "unclear ones. Risks stay the same. Default: the policy's, or balanced.",
+        "Operating point of verdicts: low flags least, high flags most and gates then count "
+        "unclear. Risks do not change. Default: the policy's, or balanced.",
         Group.SCORING,
         choices=STRICTNESS,
         called="strictness",
     )
     against: Against | Literal["auto"] | None = option(
         None,
-        "What scorers that can choose compare with.",
+        "Compare against this field (scorers that support it).",
         Group.SCORING,
         choices=("auto", "samples", "contexts", "reference"),
         called="source to compare with",
     )
     answer: str | None = option(
         None,
-        "Part of each answer that is compared: regex:PATTERN, number, json:FIELD.",
+        "Part of each answer to compare: regex:PATTERN, number or json:FIELD.",
         Group.SCORING,
         kind=str,
     )
     paper_forms: bool = option(False, PAPER_FORMS_HELP, Group.SCORING)
     samples: int | None = option(
-        None, "Use at most N samples of a record.", Group.SCORING, least=1, kind=int
+        None, "Maximum samples used per record.", Group.SCORING, least=1, kind=int
     )
-    limit: int | None = option(None, "Stop after N rows.", Group.INPUT, least=1, kind=int)
+    limit: int | None = option(None, "Maximum rows to read.", Group.INPUT, least=1, kind=int)
     out: str | Path | None = option(
-        None, "Run directory. Default: .veridical/runs/...", Group.RUN, kind=Path, names=Names.RUN
+        None,
+        "Run directory; the same one resumes. Default: .veridical/runs/...",
+        Group.RUN,
+        kind=Path,
+        names=Names.RUN,
     )
     mapping: Mapping[str, str] | None = option(
-        None, "Read a field from this column; repeatable.", Group.INPUT, kind=dict
+        None, "Column to read a field from; repeatable.", Group.INPUT, kind=dict
     )
     reader: str | None = option(
         None,
-        "Reader of a published data set or of logs, such as wikibio or openai-chat.",
+        "Reader of a data set or log format, such as wikibio or openai-chat.",
         Group.INPUT,
         kind=str,
     )
     strict: bool = option(False, "Stop at the first bad row.", Group.INPUT)
-    retry_failed: bool = option(
-        False, "Also score failed records and ask failed prompts again.", Group.RUN
+    retry_failed: bool = option(False, "Retry failed records and prompts.", Group.RUN)
+    fresh: bool = option(
+        False, "Ignore results of an earlier run and score every record.", Group.RUN
     )
-    fresh: bool = option(False, "Score all anew: use nothing of an earlier run.", Group.RUN)
     claims: bool = option(False, "Also split answers into claims and check each.", Group.SCORING)
     corpus: str | Path | Retriever | None = option(
         None,
-        "Find contexts in your documents: a folder, a JSON lines file, "
+        "Documents to retrieve contexts from: a folder, a JSON lines file, "
         "or search:NAME of veridical.toml.",
         Group.INPUT,
     )
     corpus_top: int | None = option(
-        None, "Passages for each query; default 3.", Group.INPUT, least=1, kind=int
+        None, "Passages per query. Default: 3.", Group.INPUT, least=1, kind=int
     )
     corpus_query: Queries = option(
         "sentences",
-        "How it is searched: by each sentence of an answer, or by one question that --llm writes.",
+        "Queries of the corpus: each sentence of an answer, or one question written by --llm.",
         Group.INPUT,
         choices=("sentences", "llm"),
         called="way to search",
     )
     corpus_pages: int | None = option(
         None,
-        "Fetch the pages of the first N results of search:NAME and read them, from public "
-        "addresses alone; at most 10. Default: none is fetched.",
+        "Number of result pages of search:NAME to download and read, at most 10; public addresses "
+        "only. Default: 0.",
         Group.INPUT,
         least=1,
         kind=int,
@@ -121,19 +125,23 @@ class RunOptions(Options):
     notify: Notify | None = option(None)
     sampling: Sampling | None = option(None)
     policy: str | Path | None = option(
-        None, "TOML file of rules: accept, review or reject.", Group.DECISIONS, kind=Path
+        None,
+        "Policy file (TOML) of rules to accept, review or reject answers.",
+        Group.DECISIONS,
+        kind=Path,
     )
     select: Select | None = option(
         None,
-        "best: also judge samples, and name the least risky; cluster: name the answer that stands "
-        "for the most probable meaning.",
+        "Select an answer. best: the response or sample of lowest risk; cluster: one of the most "
+        "probable meaning.",
         Group.DECISIONS,
         choices=("best", "cluster"),
         called="way to select",
     )
     repair: How | None = option(
         None,
-        "drop: remove unsupported text; rewrite: let --llm rewrite it. The result is scored too.",
+        "Repair unsupported text. drop: remove it; rewrite: rewrite it by --llm. The repaired "
+        "answer is scored too.",
         Group.DECISIONS,
         choices=("drop", "rewrite"),
         called="way to repair",
@@ -214,7 +222,7 @@ class SpeedOptions(Options):
 
     tokens_per_second: float | None = option(
         None,
-        "With --plan: how fast the LLM writes, where that is not known.",
+        "With --plan: generation speed of the LLM, if it is unknown.",
         Group.RUN,
         kind=float,
     )
@@ -241,31 +249,38 @@ class ScaleOptions(Options):
 
     records: int | None = option(
         None,
-        "Also tell machines, hours and money for N records like these, by preset.",
+        "Estimate machines, hours and cost for N such records, by preset.",
         Group.SCALE,
         least=1,
         kind=int,
     )
     machines: int | None = option(
-        None, "Tell the hours of M machines.", Group.SCALE, least=1, kind=int
+        None, "Number of machines; the plan reports their hours.", Group.SCALE, least=1, kind=int
     )
     hours: float | None = option(
-        None, "Tell the machines for it to take H hours. Default: 24.", Group.SCALE, kind=float
+        None,
+        "Hours available; the plan reports the machines required. Default: 24.",
+        Group.SCALE,
+        kind=float,
     )
     cores: int | None = option(
-        None, "Cores of a machine. Default: those of this one.", Group.SCALE, least=1, kind=int
+        None,
+        "Cores per machine. Default: the cores of this machine.",
+        Group.SCALE,
+        least=1,
+        kind=int,
     )
     price: float | None = option(
         None,
-        "Price of an hour of a machine, in the currency of the LLM prices.",
+        "Price of a machine-hour, in the currency of the LLM prices.",
         Group.SCALE,
         least=0,
         kind=float,
     )
     deferral: float | None = option(
         None,
-        "Share of records that a model-free first tier leaves to the other scorers, from 0 to 1; "
-        "of a --cascade its own. Default: 0.1.",
+        "Share of records, from 0 to 1, that a model-free first tier passes on. Default: 0.1, or "
+        "the share of --cascade.",
         Group.SCALE,
         kind=float,
     )

@@ -34,93 +34,90 @@ class TuneOptions(Options):
     """The options of :func:`veridical.tune`, which says what they mean, but for those of the
     scoring run and of its engine."""
 
-    objective: str = option("auroc", "What weights and thresholds are chosen by.", Group.FITTING)
+    objective: str = option("auroc", "Objective of the weights and thresholds.", Group.FITTING)
     positive: Positive = option(
         "hallucinated",
-        "The class whose precision and recall are meant; UQLM and its paper take correct.",
+        "Positive class of precision and recall; UQLM and its paper use correct.",
         Group.FITTING,
     )
     min_precision: float | None = option(
         None,
-        "Choose the threshold of the highest recall at which the precision is at least this.",
+        "Minimum precision; the threshold maximises recall under it.",
         Group.FITTING,
         kind=float,
     )
     joint: bool = option(
         False,
-        "Choose weights and threshold together; for f1, f_beta and accuracies.",
+        "Optimise weights and threshold together, for f1, f_beta and accuracies.",
         Group.FITTING,
     )
-    beta: float = option(
-        1.0, "For f_beta: how many times recall counts as much as precision.", Group.FITTING
-    )
+    beta: float = option(1.0, "Weight of recall relative to precision, for f_beta.", Group.FITTING)
     method: Method = option(
         "weighted",
-        "Weighted mean, logistic regression, boosted trees (monotone in each risk), or famd, "
-        "which uses no labels.",
+        "Combination: weighted mean, logistic regression, boosted trees (monotone in each risk), "
+        "or famd, which requires no labels.",
         Group.FITTING,
     )
     calibrate: str | None = option(
-        None, "Make the risk a probability, in this way.", Group.FITTING, kind=str
+        None, "Calibration method that makes the risk a probability.", Group.FITTING, kind=str
     )
     alpha: float | None = option(
         None,
-        "Find the threshold under which at most this share of answers is hallucinated; uses half "
-        "of the prompts.",
+        "Maximum share of hallucinated answers among accepted ones; half of the prompts are used "
+        "for this guarantee.",
         Group.GUARANTEES,
         kind=float,
     )
-    delta: float = option(0.1, "Probability with which that guarantee may fail.", Group.GUARANTEES)
+    delta: float = option(0.1, "Probability that the guarantee of --alpha fails.", Group.GUARANTEES)
     by: str | None = option(
         None,
-        "Column of groups, such as task, that get fits of their own.",
+        "Column of groups, such as task; each group is fitted separately.",
         Group.GUARANTEES,
         kind=str,
     )
     simultaneous: bool = option(
         False,
-        "With --by and --alpha: all groups' guarantees hold at once (each takes delta / groups).",
+        "With --by and --alpha: guarantee all groups simultaneously, each at delta / groups.",
         Group.GUARANTEES,
     )
     level: Level = option(
-        "response", "Judge responses (label) or sentences (unit_labels).", Group.LABELS
+        "response", "Unit of evaluation: response (label) or sentence (unit_labels).", Group.LABELS
     )
     labels: str | Path | None = option(
-        None, "File of reviewers' labels: columns label, and row or id of the record.", Group.LABELS
+        None, "File of reviewers' labels, with columns label and row or id.", Group.LABELS
     )
     grader: str | None = option(
         None,
-        "Make labels from the references: exact, contains, numeric, choice, or llm (with --llm).",
+        "Grader that labels answers by references: exact, contains, numeric, choice, or llm.",
         Group.LABELS,
         kind=str,
     )
-    cv: int = option(5, "Folds of the cross-validation behind the figures.", Group.FIGURES, least=2)
+    cv: int = option(5, "Number of cross-validation folds.", Group.FIGURES, least=2)
     bootstrap: int = option(
-        1000, "Resamples behind each interval and test; 0 for none.", Group.FIGURES, least=0
+        1000, "Bootstrap resamples per interval and test; 0 for none.", Group.FIGURES, least=0
     )
     seed: int = option(0, "Seed of folds, search and resamples.", Group.FIGURES, least=0)
     out: str | Path | None = option(
         None,
-        "The ensemble's file, JSON. Without it nothing is saved.",
+        "Ensemble file to write (JSON). Default: the ensemble is not saved.",
         Group.OUTPUT,
         names=Names.OUTPUT,
     )
     cascade: str | Path | None = option(
         None,
-        "Also learn a cascade and save it here: expensive scorers run only where cheap ones leave "
-        "doubt.",
+        "Cascade file to fit and write; expensive scorers then run only on uncertain answers.",
         Group.CASCADE,
         names=Names.OUTPUT,
     )
     keep: float = option(
-        0.99, "Share of the full ensemble's AUROC that the cascade keeps.", Group.CASCADE
+        0.99, "Minimum share of the full ensemble's AUROC for the cascade.", Group.CASCADE
     )
     hour: float = option(
-        1.0, "Price of an hour of models, beside money for LLM calls.", Group.CASCADE
+        1.0, "Price of a model-hour, in the currency of the LLM prices.", Group.CASCADE
     )
     run: str | Path | None = option(
         None,
-        "Run directory of the scoring. Default: .veridical/runs/...",
+        "Run directory for the scores. Default: .veridical/runs/...",
         Group.RUN,
         names=Names.RUN,
     )

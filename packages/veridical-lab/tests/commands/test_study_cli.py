@@ -94,7 +94,7 @@ def test_replies_of_no_use_fail_the_coverage(tmp_path: Path) -> None:
         (("errors", "--llm", "fake:script.json", "--ks", "2,3"), "--ks is of the study 'runtime'"),
         (("errors", "--llm", "fake:script.json", "--report", "r.pdf"), "r.pdf"),
         (("errors", "--llm", "fake:script.json", "--plan", "--report", "r.md"), "--report"),
-        (("errors", "--llm", "fake:script.json", "--tokens-per-second", "9"), "goes with --plan"),
+        (("errors", "--llm", "fake:script.json", "--tokens-per-second", "9"), "requires --plan"),
         (("errors", "--llm", "fake:script.json", "--json", "no/such/x.json"), "no/such"),
         (("runtime", "--embedders", "nowhere", "--ks", "2"), "nowhere"),
         (("counting", "--image-embedder", "nowhere"), "names no model"),

@@ -36,30 +36,36 @@ class BenchOptions(Options):
         None, "Splits or parts, separated by commas; heldout: HaluEval's last 20 %.", Group.INPUT
     )
     samples: int | Sequence[int] | None = option(
-        None, "Use at most N samples a record; 2,4,10 gives a curve from one run.", Group.SCORING
+        None, "Maximum samples per record; 2,4,10 gives a curve from one run.", Group.SCORING
     )
     protocol: Protocol = option(
-        "quick", "quick: at most 1 000 seeded items a part; full: all of them.", Group.INPUT
+        "quick",
+        "Items to score. quick: at most 1 000 seeded items per part; full: all items.",
+        Group.INPUT,
     )
     against: Against | None = option(
         None,
-        "What scorers that can choose compare with. Default: what the suite has.",
+        "Compare against this field (scorers that support it). Default: the suite's field.",
         Group.SCORING,
     )
     answer: str | None = option(
         None,
-        "Part of each answer that is compared: regex:PATTERN, number, json:FIELD.",
+        "Part of each answer to compare: regex:PATTERN, number or json:FIELD.",
         Group.SCORING,
         kind=str,
     )
     paper_forms: bool = option(False, PAPER_FORMS_HELP, Group.SCORING)
-    multi_sentence: bool = option(False, "Only responses of several sentences.", Group.INPUT)
+    multi_sentence: bool = option(
+        False, "Include only responses of several sentences.", Group.INPUT
+    )
     as_published: bool = option(
-        False, "Fit thresholds on the test targets, as papers did; flagged.", Group.FIGURES
+        False,
+        "Fit thresholds on the test targets, as in the papers; results are flagged.",
+        Group.FIGURES,
     )
     threshold: float | None = option(
         None,
-        "Call what has this risk or more wrong; else thresholds are fitted on other folds.",
+        "Risk at or above which an item counts as wrong. Default: fitted on other folds.",
         Group.FIGURES,
         kind=float,
     )
@@ -73,18 +79,18 @@ class BenchOptions(Options):
     )
     out: str | Path | None = option(
         None,
-        "Folder of the run; the same one resumes. Default: .veridical/bench/...",
+        "Benchmark directory; the same one resumes. Default: .veridical/bench/...",
         Group.RUN,
         kind=Path,
         names=Names.RUN,
     )
     seed: int = option(0, "Seed of draw, folds and resamples.", Group.FIGURES, least=0)
     bootstrap: int = option(
-        1000, "Resamples behind each interval and test; 0 for none.", Group.FIGURES, least=0
+        1000, "Bootstrap resamples per interval and test; 0 for none.", Group.FIGURES, least=0
     )
     limit: int | None = option(
         None,
-        "Take the first N items of each part, before any draw.",
+        "Maximum items per part, taken before any sampling.",
         Group.INPUT,
         least=1,
         kind=int,
@@ -258,40 +264,38 @@ class RankOptions(Options):
         "model", "Column that names the model; without it each file is a model.", Group.INPUT
     )
     split_by: str | None = option(
-        None, "Column that tells parts, each ranked on its own too.", Group.INPUT, kind=str
+        None, "Column of parts; each part is also ranked separately.", Group.INPUT, kind=str
     )
     scorer: str | None = option(
         None,
-        'The scorer "claims" with its parameters; of a run, which one; people: their unit_labels, '
-        "and no model.",
+        'Scorer "claims" with parameters, or the key of a scorer in a run; people: human '
+        "unit_labels, without a model.",
         Group.SCORING,
         kind=str,
     )
-    suite: str | None = option(
-        None, "The inputs are data of this benchmark suite.", Group.INPUT, kind=str
-    )
-    limit: int | None = option(None, "Stop after N rows.", Group.INPUT, least=1, kind=int)
+    suite: str | None = option(None, "Benchmark suite of the inputs.", Group.INPUT, kind=str)
+    limit: int | None = option(None, "Maximum rows to read.", Group.INPUT, least=1, kind=int)
     mapping: Mapping[str, str] | None = option(
-        None, "Read a field from this column; repeatable.", Group.INPUT, kind=dict
+        None, "Column to read a field from; repeatable.", Group.INPUT, kind=dict
     )
     reader: str | None = option(
-        None, "Reader of a published data set's own format, such as wikibio.", Group.INPUT, kind=str
+        None, "Reader of a published data set, such as wikibio.", Group.INPUT, kind=str
     )
     three_way: bool = option(
-        False, "unit_labels are 0 entailed, 0.5 neutral, 1 contradicted.", Group.INPUT
+        False, "Read unit_labels as 0 entailed, 0.5 neutral, 1 contradicted.", Group.INPUT
     )
-    order: Order = option("hallucination", "The rate that models are listed by.", Group.FIGURES)
+    order: Order = option("hallucination", "Rate that sorts the models.", Group.FIGURES)
     pair_by: Pairing | None = option(
-        None, "Which answers are to one prompt. Default: same prompt, else id.", Group.FIGURES
+        None, "Field that pairs answers to one prompt. Default: prompt, or id.", Group.FIGURES
     )
     every_prompt: bool = option(
         False,
-        "Take all answers, not only those to prompts that every model answered.",
+        "Include prompts that some models did not answer.",
         Group.FIGURES,
     )
     seed: int = option(0, "Seed of the resamples.", Group.FIGURES, least=0)
     bootstrap: int = option(
-        1000, "Resamples behind each interval and test; 0 for none.", Group.FIGURES, least=0
+        1000, "Bootstrap resamples per interval and test; 0 for none.", Group.FIGURES, least=0
     )
     out: str | Path | None = option(None, names=Names.RUN)
     retry_failed: bool = option(False)

@@ -27,7 +27,7 @@ class GradedOptions(Options):
     """Options of the suite ``graded``. ``mapping``: record field -> column."""
 
     mapping: Mapping[str, str] | None = option(
-        None, "For graded: read a field from this column; repeatable.", Group.INPUT, kind=dict
+        None, "For graded: column to read a field from; repeatable.", Group.INPUT, kind=dict
     )
 
 

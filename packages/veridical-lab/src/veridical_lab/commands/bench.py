@@ -67,19 +67,19 @@ BENCH_EXAMPLES = (
 class BenchCommand(ModelFlags, AnswerFlags):
     """The options of ``veridical bench``."""
 
-    suites: list[str] | None = argument("Suites to run; --list shows them.", None, metavar="SUITE")
+    suites: list[str] | None = argument("Suites to run; --list shows all.", None, metavar="SUITE")
     data: list[str] | None = flag(
-        "File or folder in the published format, or the public hub id; NAME=PATH for each of "
-        "several suites.",
+        "Data of the suite: a file or folder in the published format, or a hub id. Several suites "
+        "each need NAME=PATH.",
         Group.INPUT,
         metavar="[NAME=]PATH",
     )
     list_suites: bool = flag(
-        "List the suites and what each needs.", Group.INPUT, False, called="--list"
+        "List the suites with their required data.", Group.INPUT, False, called="--list"
     )
     scorers: str | None = flag(
-        'Such as "cosine, ngram(n=2)"; for extraction: claim extractors. Default: all the data '
-        "allows.",
+        'Scorers to run, such as "cosine, ngram(n=2)"; for extraction, claim extractors. Default: '
+        "all applicable.",
         Group.SCORING,
     )
     split: str | None
@@ -106,7 +106,7 @@ class BenchCommand(ModelFlags, AnswerFlags):
     beta: float | None
     json_path: str | None = JSON_FIGURES
     report: list[Path] | None = output(
-        "Write a report: .html (with plots), .md, .txt, .json, .csv or .tex. Repeatable."
+        "Write a report: .html (with plots), .md, .txt, .json, .csv or .tex; repeatable."
     )
     markdown: str | None = MARKDOWN
     out: Path | None
@@ -114,19 +114,18 @@ class BenchCommand(ModelFlags, AnswerFlags):
     bootstrap: int
     limit: int | None
     store: str = STORE
-    min_coverage: float = coverage("Exit 2 when any scorer's coverage is under this.")
+    min_coverage: float = coverage("Exit 2 if the coverage of a scorer is below this share.")
     retry_failed: bool
     fresh: bool
     processes: int | None
     n: int | None = flag(
-        "For qa with --llm: samples drawn besides the response. Default: the most of --samples, "
-        "or 5.",
+        "For qa with --llm: samples per prompt. Default: the largest number in --samples, or 5.",
         Group.ANSWERS,
         least=0,
     )
     temperature: float = TEMPERATURE
     response: Literal["greedy", "first"] | None = flag(
-        "greedy; first: the first draw (the default where --decoding draws).",
+        "Response: greedy, or the first sample (the default if --decoding samples).",
         Group.ANSWERS,
         after="temperature",
     )
@@ -148,7 +147,7 @@ class BenchCommand(ModelFlags, AnswerFlags):
     "out",
 )
 def bench(options: BenchCommand) -> int:
-    """Measure scorers against human labels, with baselines, intervals and warnings."""
+    """Measure scorers against human labels, with baselines and confidence intervals."""
     from veridical.api import AUTO
     from veridical_lab.bench import BENCHES
     from veridical_lab.bench import bench as run_bench

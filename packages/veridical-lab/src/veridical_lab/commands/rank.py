@@ -39,8 +39,8 @@ class RankCommand(FigureFlags):
     """The options of ``veridical rank``."""
 
     answers: list[str] = argument(
-        "Files of answers, or run directories with claims (not scored again); NAME=PATH names the "
-        "model of answers that do not."
+        "Files of answers, or run directories with claims (not scored again). NAME=PATH names the "
+        "model."
     )
     by: str
     split_by: str | None
@@ -82,8 +82,10 @@ class RankCommand(FigureFlags):
     "json_path",
 )
 def rank(options: RankCommand) -> int:
-    """Compare models by the claims of their answers to the same prompts: hallucination,
-    contradiction and abstain rates."""
+    """Rank models by the hallucination rate of their answers to the same prompts.
+
+    Rates of hallucinated, contradicted and abstaining answers come from checked claims.
+    """
     from veridical_lab.rank import rank as run_rank
     from veridical_lab.rank.rank_text import print_ranking
 

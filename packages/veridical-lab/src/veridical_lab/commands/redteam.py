@@ -36,30 +36,32 @@ REDTEAM_EXAMPLES = (
 class RedteamOptions:
     """The options of ``veridical redteam``."""
 
-    llm: str = flag("The judge, as for check.", Group.OTHER, MISSING)
+    llm: str = flag("LLM judge to attack, named as for check.", Group.OTHER, MISSING)
     template: str = flag(
-        "What it is asked by: a packaged template or a TOML file.", default="correct_incorrect"
+        "Prompt template of the judge: a packaged name or a TOML file.", default="correct_incorrect"
     )
     place: Literal["answer", "context"] = flag(
-        "Where attempts are planted: in the answer or the context.", default="answer"
+        "Text that contains the injection: the answer or the context.", default="answer"
     )
-    limit: int | None = flag("Attempts, at most; of each kind as many as can be.", least=1)
+    limit: int | None = flag("Maximum attempts, divided equally among kinds.", least=1)
     fences: bool = flag(
-        "Put delimiters around what is quoted, as judges do by default.",
+        "Delimit quoted texts in the prompt, as judges do by default.",
         default=True,
         called="--fences/--no-fences",
     )
     json_path: str | None = flag(
         "Write the findings as JSON; - for stdout.", called="--json", names=Names.OUTPUT
     )
-    fail_over: float | None = flag("Exit 3 when a larger share moves it.", least=0, most=1)
+    fail_over: float | None = flag(
+        "Exit 3 if a larger share of attempts changes the verdict.", least=0, most=1
+    )
     budget: float | None
     store: str = STORE
 
 
 @command
 def redteam(options: RedteamOptions) -> int:
-    """Measure how often a judge is moved by injection attempts in what it judges.
+    """Measure how often prompt injection changes the verdict of a judge.
 
     Each attempt is planted in a wrong answer that the judge has also seen without it, and beside
     it harmless text of the same length.

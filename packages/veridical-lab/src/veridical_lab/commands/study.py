@@ -60,7 +60,7 @@ class CheckEmbedOptions(EncoderFlags, FigureFlags, PlanFlags):
     n: int
     temperature: float
     max_tokens: int
-    min_coverage: float = coverage("Exit 2 when fewer replies or scores are of use.", 0.5)
+    min_coverage: float = coverage("Exit 2 if a smaller share of replies or scores is usable.", 0.5)
     out: Path | None = flag(after="tokens_per_second")
     store: str = flag(default=STORE, after="out")
     seed: int
@@ -83,9 +83,9 @@ class CheckEmbedOptions(EncoderFlags, FigureFlags, PlanFlags):
     "json_path",
 )
 def checkembed(options: CheckEmbedOptions) -> int:
-    """The studies of CheckEmbed (Besta et al. 2025), on texts that a language model writes.
+    """Run the studies of CheckEmbed (Besta et al. 2025) on texts written by an LLM.
 
-    Its replies are kept: an interrupted study goes on where it was.
+    Replies are stored, so an interrupted study can be resumed.
     """
     from veridical.run.display import Display
     from veridical_lab.studies.checkembed.document import markdown, print_studies

@@ -51,8 +51,8 @@ app = App(
     epilog=_EXAMPLES,
 )
 
-OUT = output("File of JSON lines to write.", default=MISSING, metavar=None)
-ROWS = argument("references.jsonl: id, setting, question, references.")
+OUT = output("JSON lines file to write.", default=MISSING, metavar=None)
+ROWS = argument("References file (JSON lines): id, setting, question, references.")
 _PLANNED = "\n\nThe same command with --plan counts calls, tokens and hours, and asks nothing."
 
 
@@ -61,10 +61,10 @@ class ClaimsFlags(PlanFlags):
     """The claims that a study looks at, and the model that judges them."""
 
     claims: Path = argument(
-        "RefChecker's annotations with references.jsonl beside them (labels of people), or "
-        "records with contexts (triplets and labels by a checker)."
+        "RefChecker's human annotations with references.jsonl in the same folder, or records "
+        "with contexts, labelled by a checker."
     )
-    limit: int | None = flag("Take the first N rows.")
+    limit: int | None = flag("Maximum rows to read.")
     nli: str
     precision: Precision | None
     json_path: str | None = JSON_FIGURES
@@ -79,25 +79,25 @@ class ReferencesOptions:
 
     out: Path = OUT
     ids: Path | None = flag(
-        "Which questions: human_annotations_v1, claims.jsonl, responses.jsonl, or files such as "
-        "nq_example_ids.json.",
+        "Ids of the questions: human_annotations_v1, claims.jsonl, responses.jsonl, or files such "
+        "as nq_example_ids.json.",
         Group.INPUT,
     )
     sample: int | None = flag(
-        "Draw N questions of each corpus that can be checked.", Group.INPUT, least=1
+        "Number of random questions per verifiable corpus.", Group.INPUT, least=1
     )
     nq: Path | None = flag(
-        "Natural Questions, dev: nq-dev-*.jsonl.gz, or rows of the hub.", Group.INPUT
+        "Natural Questions dev set: nq-dev-*.jsonl.gz, or rows from the hub.", Group.INPUT
     )
-    msmarco: Path | None = flag("MS MARCO v2.1, validation: rows of the hub.", Group.INPUT)
-    dolly: Path | None = flag("databricks-dolly-15k.jsonl.", Group.INPUT)
-    seed: int = flag("Of --sample.", Group.RUN, 0, least=0)
+    msmarco: Path | None = flag("MS MARCO v2.1 validation set: rows from the hub.", Group.INPUT)
+    dolly: Path | None = flag("Dolly data: databricks-dolly-15k.jsonl.", Group.INPUT)
+    seed: int = flag("Random seed of --sample.", Group.RUN, 0, least=0)
 
 
 @app.command(epilog="Examples:\n\n" + _EXAMPLES.split("\n\n")[1])
 @command
 def references(options: ReferencesOptions) -> int:
-    """Write the questions and references of the benchmark, which its release has only ids of."""
+    """Restore the questions and references of the benchmark from the released ids."""
     from veridical_lab.studies.refchecker.building import build
 
     check_files(options)
@@ -136,7 +136,7 @@ class FilterOptions(PlanFlags):
 @app.command("filter", epilog="Examples:\n\n" + _EXAMPLES.split("\n\n")[2] + _PLANNED)
 @command
 def filter_(options: FilterOptions) -> int:
-    """Leave out questions without context that are no fair test: a language model says which."""
+    """Filter out unsuitable questions without context, by an LLM."""
     from veridical_lab.studies.refchecker.building import questions_of, write_rows
     from veridical_lab.studies.refchecker.filtering import filter_questions
     from veridical_lab.studies.refchecker.planning import plan_filter
@@ -172,7 +172,7 @@ class PromptsOptions:
 @app.command(epilog="Examples:\n\n" + _EXAMPLES.split("\n\n")[3])
 @command
 def prompts(options: PromptsOptions) -> int:
-    """Write what the paper asks models for their responses, for veridical sample."""
+    """Write the prompts of the paper, for veridical sample."""
     from veridical_lab.studies.refchecker.building import questions_of, write_rows
     from veridical_lab.studies.refchecker.prompting import prompts as prompts_of
 
@@ -188,16 +188,16 @@ class HardOptions:
     """The options of ``veridical study refchecker hard``."""
 
     runs: list[Path] = argument(
-        "Run directories, each of one model's responses to the same prompts."
+        "Run directories, one per model, with responses to the same prompts."
     )
-    top: int = flag("Take the N hardest.", Group.STUDY, 100, least=1)
+    top: int = flag("Number of hardest questions to list.", Group.STUDY, 100, least=1)
     json_path: str | None = JSON_FIGURES
 
 
 @app.command(epilog="Examples:\n\n" + _EXAMPLES.split("\n\n")[4])
 @command
 def hard(options: HardOptions) -> int:
-    """Find the questions that make the most models hallucinate, by the verdicts of their runs."""
+    """Find the questions that most models hallucinate on, by the verdicts of runs."""
     from veridical_lab.studies.refchecker.hard import hard_cases
 
     check_files(options)
@@ -219,7 +219,7 @@ def hard(options: HardOptions) -> int:
 @app.command(epilog="Examples:\n\n" + _EXAMPLES.split("\n\n")[5] + _PLANNED)
 @command
 def copying(options: ClaimsFlags) -> int:
-    """Whether claims that copy the words of their context are more often entailed (figure 14)."""
+    """Measure if claims copied from their context are entailed more often (figure 14)."""
     from veridical_lab.studies.refchecker.copying import copying as copying_of
     from veridical_lab.studies.refchecker.planning import plan_copying
 
@@ -263,7 +263,7 @@ class MaskedOptions(ClaimsFlags):
     """The options of ``veridical study refchecker masked``."""
 
     checkers: str = flag(
-        "Checkers of claims, as nli,nli_words,llm,llm_joint.", Group.SCORING, "nli"
+        "Claim checkers to compare, such as nli,nli_words,llm,llm_joint.", Group.SCORING, "nli"
     )
     llm: str | None = flag(after="precision")
     budget: float | None = flag(after="llm")
@@ -272,8 +272,10 @@ class MaskedOptions(ClaimsFlags):
 @app.command(epilog="Examples:\n\n" + _EXAMPLES.split("\n\n")[6] + _PLANNED)
 @command
 def masked(options: MaskedOptions) -> int:
-    """What checkers still say of a claim when its words are masked in the context: that, they
-    take from what they know (tables 14 to 16)."""
+    """Measure the verdicts of checkers on contexts with the claim's words masked.
+
+    Verdicts that remain rest on a checker's own knowledge (tables 14 to 16).
+    """
     from veridical_lab.studies.refchecker.masking import bias, checkers_of
     from veridical_lab.studies.refchecker.planning import plan_masked
 

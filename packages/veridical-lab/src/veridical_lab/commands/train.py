@@ -54,14 +54,14 @@ class HalludetectOptions(MeasuredFlags):
     inputs: list[str] = INPUTS
     out: Path = model_file()
     kind: Literal["logistic", "network"] = flag(
-        "Logistic regression, or a network of 2 x 512 units.", default="logistic"
+        "Classifier: logistic regression, or a network of 2 x 512 units.", default="logistic"
     )
     proxy: str | None
     condition: Literal["all", "prompt", "none"] = flag(
-        "What a proxy reads first: contexts and prompt, the prompt, nothing.", default="all"
+        "Input before the response: contexts and prompt (all), the prompt, or none.", default="all"
     )
     held_out: float = held_out("prompts")
-    epochs: int = flag("At most, of the network.", default=2000, least=1)
+    epochs: int = flag("Maximum epochs of the network.", default=2000, least=1)
     seed: int = seed("split, network and resamples")
     mapping: list[str] | None = replace(MAP, after="limit")
     reader: str | None = flag(after="mapping")

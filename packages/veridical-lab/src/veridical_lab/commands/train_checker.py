@@ -25,7 +25,7 @@ class CheckerOptions(TuningFlags):
     """The options of ``veridical train checker``."""
 
     inputs: list[str] = argument(
-        "JSON lines with premise, hypothesis (the claim) and label: entailment, neutral, "
+        "Labelled pairs (JSON lines): premise, hypothesis and label entailment, neutral, "
         "contradiction or not_entailment."
     )
 

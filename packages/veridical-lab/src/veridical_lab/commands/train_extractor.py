@@ -45,7 +45,7 @@ class ExtractorOptions(MeasuredFlags):
     """The options of ``veridical train extractor``."""
 
     inputs: list[str] = argument(
-        "Records with response and claims (an LLM's triplets), or RefChecker's data."
+        "Records with response and claims (triplets by an LLM), or RefChecker's data."
     )
     out: Path = model_file()
     token_encoder: str | None

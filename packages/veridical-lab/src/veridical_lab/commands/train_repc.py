@@ -50,24 +50,24 @@ EPILOG = (
 class RepcOptions(MeasuredFlags):
     """The options of ``veridical train repc``."""
 
-    inputs: list[str] = argument("JSON lines with premise, hypothesis and label.")
+    inputs: list[str] = argument("Labelled pairs (JSON lines): premise, hypothesis and label.")
     proxy: str = flag(
-        "Language model whose hidden states are read: smollm2, a folder, a .gguf file, a hub id.",
+        "Language model that provides hidden states: smollm2, a folder, a .gguf file, a hub id.",
         Group.OTHER,
         MISSING,
     )
     out: Path = model_file()
     classifier: Literal["svm", "mlp", "knn"] = flag(
-        "SVM, two-layer network, or nearest neighbours after NCA.", default="svm"
+        "Classifier: SVM, two-layer network, or nearest neighbours after NCA.", default="svm"
     )
     layers: Literal["select", "ensemble"] = flag(
-        "The best layer, or all of them joined by a network.", default="select"
+        "Layers to use: the best one, or all, combined by a network.", default="select"
     )
     pairs: int | None = flag(
-        "Pairs to train on. Default: as published, svm 1000, mlp 2000, knn 100.", least=30
+        "Training pairs. Default: as published, svm 1000, mlp 2000, knn 100.", least=30
     )
-    test: list[str] | None = flag("A file of pairs to measure on besides; repeatable.")
-    test_pairs: int | None = flag("At most so many pairs of each, at random.", least=1)
+    test: list[str] | None = flag("Further file of pairs to evaluate on; repeatable.")
+    test_pairs: int | None = flag("Maximum random pairs of each test file.", least=1)
     held_out: float = held_out("premises", 0.0)
     seed: int = seed("parts, classifiers and resamples")
     store: str = STORE

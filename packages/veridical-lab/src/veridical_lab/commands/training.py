@@ -24,24 +24,26 @@ if TYPE_CHECKING:
 
 def model_file() -> Any:
     """The flag ``--out`` of a model file."""
-    return flag("The model file: .json or .safetensors.", Group.OTHER, MISSING, names=Names.OUTPUT)
+    return flag(
+        "Model file to write: .json or .safetensors.", Group.OTHER, MISSING, names=Names.OUTPUT
+    )
 
 
 def held_out(what: str, least: float = 0.05) -> Any:
     """The flag ``--held-out``."""
-    return flag(f"Share of the {what} to measure on.", default=0.2, least=least, most=0.5)
+    return flag(f"Share of the {what} held out for evaluation.", default=0.2, least=least, most=0.5)
 
 
 def seed(what: str) -> Any:
     """The flag ``--seed``."""
-    return flag(f"Of {what}.", default=0, least=0)
+    return flag(f"Random seed of {what}.", default=0, least=0)
 
 
 @flags(RunOptions)
 class MeasuredFlags:
     """Options of the measurement of a trained model."""
 
-    bootstrap: int = flag("Resamples behind each interval.", Group.FIGURES, 1000, least=0)
+    bootstrap: int = flag("Bootstrap resamples per interval.", Group.FIGURES, 1000, least=0)
     json_path: str | None = JSON_FIGURES
     limit: int | None
 
@@ -50,13 +52,13 @@ class MeasuredFlags:
 class TuningFlags(MeasuredFlags):
     """Options of fine-tuning an encoder."""
 
-    base: str = flag("Encoder to go on from: a folder or a hub id.", default=MISSING)
-    out: Path = flag("A new folder for the model.", default=MISSING, names=Names.OTHER)
-    epochs: int = flag("Passes over the training part.", default=3, least=1)
-    rate: float = flag("Highest learning rate.", default=3e-5, least=1e-8, most=1)
+    base: str = flag("Encoder to fine-tune: a folder or a hub id.", default=MISSING)
+    out: Path = flag("New folder for the model.", default=MISSING, names=Names.OTHER)
+    epochs: int = flag("Epochs over the training part.", default=3, least=1)
+    rate: float = flag("Maximum learning rate.", default=3e-5, least=1e-8, most=1)
     held_out: float = held_out("premises")
     seed: int = seed("parts, head, batches, resamples")
-    device: str | None = flag("torch device, such as cuda or cpu.")
+    device: str | None = flag("Torch device, such as cuda or cpu.")
 
 
 _SHOWN = 5  # reasons of rows left out

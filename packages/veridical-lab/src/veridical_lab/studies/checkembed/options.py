@@ -1,4 +1,4 @@
-"""What the studies of CheckEmbed are asked for, checked before any work."""
+"""Options of the CheckEmbed studies, validated before any work."""
 
 from __future__ import annotations
 
@@ -42,28 +42,26 @@ class CheckEmbedSetup(SpeedOptions):
 
     data: str | Path | None = option(
         None,
-        "For terms: chunks with their terms, as CheckEmbed's legal_definitions.json.",
+        "For terms: file of chunks and terms, such as CheckEmbed's legal_definitions.json.",
         Group.INPUT,
         kind=Path,
     )
     about: str | Sequence[str] = option(
-        "scientific,legal", "For errors: scientific, legal or both.", Group.STUDY
+        "scientific,legal", "For errors: subjects, scientific or legal or both.", Group.STUDY
     )
     errors: str | Sequence[int] = option(
-        "1:10", "For errors: how many, as 1:10 or 1,5,10.", Group.STUDY
+        "1:10", "For errors: numbers of errors, as 1:10 or 1,5,10.", Group.STUDY
     )
     limit: int | None = option(
-        None, "Take the first N topics, chunks or objects.", Group.STUDY, least=1, kind=int
+        None, "Maximum topics, chunks or objects.", Group.STUDY, least=1, kind=int
     )
-    n: int = option(
-        10, "Replies to each request, images of each prompt; at least 3.", Group.ANSWERS, least=3
-    )
-    temperature: float = option(1.0, "Of the replies.", Group.ANSWERS)
-    max_tokens: int = option(512, "Of each reply.", Group.ANSWERS, least=16)
+    n: int = option(10, "Replies per request, or images per prompt.", Group.ANSWERS, least=3)
+    temperature: float = option(1.0, "Sampling temperature of the replies.", Group.ANSWERS)
+    max_tokens: int = option(512, "Maximum tokens per reply.", Group.ANSWERS, least=16)
     scorers: str | None = option(
         None,
-        'What is measured, as "checkembed, selfcheck_nli". Default: CheckEmbed, BERTScore, both '
-        "SelfCheckGPTs and BLEU.",
+        'Scorers to measure, such as "checkembed, selfcheck_nli". Default: CheckEmbed, BERTScore, '
+        "both SelfCheckGPTs and BLEU.",
         Group.SCORING,
         kind=str,
     )
@@ -76,15 +74,15 @@ class CheckEmbedSetup(SpeedOptions):
     embedders: str | Sequence[str] = option(
         "", "For runtime: encoders to compare. Default: --embedder.", Group.STUDY
     )
-    seed: int = option(0, "Of the texts of runtime and pictures of counting.", Group.STUDY, least=0)
+    seed: int = option(0, "Random seed of texts and pictures.", Group.STUDY, least=0)
     out: str | Path | None = option(
         None,
-        "Folder of the run; the same one resumes. Default: .veridical/studies/...",
+        "Study directory; the same one resumes. Default: .veridical/studies/...",
         Group.RUN,
         kind=Path,
         names=Names.RUN,
     )
-    retry_failed: bool = option(False, "Ask and score again what has failed.", Group.RUN)
+    retry_failed: bool = option(False, "Retry failed replies and scores.", Group.RUN)
 
     def __post_init__(self) -> None:
         super().__post_init__()
