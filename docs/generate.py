@@ -1,230 +1,29 @@
-"""Writes ``scorers.md``, ``coverage.md``, the gallery and the JSON schemas: ``python
-docs/generate.py``.
+"""Generated pages and JSON schemas, written by ``python docs/generate.py``.
 
-A test fails when they are out of date.
+A test fails if they are out of date.
 """
 
 from __future__ import annotations
 
-import inspect
 import json
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
+import cli_pages
 import gallery
 import papers
+import scorer_pages
 
-from veridical import plugins
-from veridical.core.paper_forms import PAPER_FORMS
-from veridical.core.registry import REGISTRY, Scorer
 from veridical.core.scores import RESULT_VERSION, Result
 from veridical.diff.result import Diff
 from veridical_lab.bench.benchmark import Bench
 
 HERE = Path(__file__).parent
 
-HEAD = """# Scorers
-
-Generated from the registry by `python docs/generate.py`; `veridical scorers` lists them by what
-they need, `veridical scorers NAME` shows one.
-
-A scorer is named in `--scorers` as `name` or `name(parameter=value)`. `risk` is in [0, 1], 1 is
-worst; `raw` is the method's own number, and *raw is* says which way it points. `cost`: `free` needs
-no model, `embed` sentence vectors, `images` vectors of
-images, `tokens` token vectors. `--against` sets the `against` of every
-scorer that takes it, `--answer` the `answer`.
-
-"""
-
-#: Scorer, what it gives here, what the package that it comes from gives.
-DIFFERENCES = (
-    (
-        "all",
-        "risk in [0, 1], 1 is worst; `raw` is the method's own",
-        "UQLM: confidence, 1 is best",
-    ),
-    (
-        "all",
-        "a score that cannot be made is `failed` or `not_applicable`, with its reason",
-        "NaN, 0.5 or 0",
-    ),
-    (
-        "all",
-        "texts longer than a model takes are read in windows",
-        "cut off (UQLM at 2 000 characters, SelfCheckGPT at the model's length)",
-    ),
-    (
-        "`p_true`",
-        "P(True) / (P(True) + P(False)) where the server tells both",
-        "UQLM: the probability of the word that was said; the same where one is told",
-    ),
-    (
-        "`judge(template=likert)`, `judge(template=continuous)`",
-        'the number that is stated; "95 out of 100" is 95; a grade in words is asked for again',
-        'UQLM: "partially correct" is 3; all digits are joined, so that "95 out of 100" is none',
-    ),
-    (
-        "`cosine`",
-        "the mean cosine (the paper's eq. 13); `rescale=true` is 0.5 + cos / 2; the embedded "
-        "model is quantised",
-        "UQLM: 0.5 + cos / 2, of the same model unquantised: within 0.001",
-    ),
-    (
-        "`semantic_entropy` and what rests on it",
-        "answers mean the same when each entails the other, as printed; "
-        "`cluster=either` is the package's",
-        "UQLM: either direction is enough, and an answer may be in several meanings",
-    ),
-    (
-        "`semantic_negentropy`",
-        "divided by log(m + 1), as the package does; `form=paper` by log(m)",
-        "the paper's eq. 8 can be negative",
-    ),
-    (
-        "`semantic_density`",
-        "weights stay logarithms: samples too improbable for a float still count",
-        "UQLM: NaN where all are",
-    ),
-    (
-        "scorers by log-probabilities",
-        "the tokens must spell the response, else the score fails",
-        "UQLM: any tokens, such as those of the answer before it was postprocessed",
-    ),
-    (
-        "NLI scorers",
-        "a short answer is judged with its question, as a statement; in `semantic_density` after "
-        "its prompt, as published",
-        "UQLM: the bare answers; `SemanticEntropy` and `SemanticDensity` put the prompt before "
-        "both (`prompts=true` here)",
-    ),
-    (
-        "`luq`, `matched_unit`",
-        "LUQ's e / (e + c); `measure` has the package's others",
-        "UQLM: entailment first",
-    ),
-    (
-        "`bert_score`",
-        "not rescaled, as UQLM; `baseline` rescales",
-        "SelfCheckGPT and CheckEmbed rescale",
-    ),
-    (
-        "`ngram`",
-        "the response is left out, add-one smoothing; `counting=paper` counts it in",
-        "SelfCheckGPT counts it in, so that it vouches for itself",
-    ),
-    (
-        "`selfcheck_nli`",
-        "the sample is the premise, as printed; `order=code` is the other way",
-        "SelfCheckGPT's figures are by the code",
-    ),
-    (
-        "`checkembed`",
-        "sees the response; `judged=samples` does not",
-        "CheckEmbed sees the samples only",
-    ),
-    (
-        "`claims`",
-        "by default a quarter of the verdict is by words; `checker=nli, merge=any` is published",
-        "RefChecker",
-    ),
-    (
-        "`claim_graph(centrality=degree)`",
-        "the share of the answers that a claim is joined to; `strength` is UQLM's",
-        "UQLM: the mean weight of the edges",
-    ),
-    (
-        "`claim_graph`, `claim_frequency(merge=...)`",
-        "claims that entail each other are one; with `merge=llm` those of which an LLM says so, by "
-        "the number of the earlier claim, and claims of which one has a number, date, name or "
-        "negation that the other lacks stay apart whatever it says",
-        "UQLM, `LongTextGraph`: an LLM lists the new claims that those before do not entail, and "
-        "the graph has them in its words",
-    ),
-    (
-        "`claim_qa`",
-        "each new answer is compared with the claim; `measure=semantic_entropy` clusters the "
-        "claim with its answers",
-        "UQLM, `LongTextQA`: the answers are scored among themselves, without the claim, by "
-        "default by semantic negentropy",
-    ),
-    (
-        "`extractor=llm_zhang`, `llm_farquhar`, `llm_mohri`, `llm_jiang`",
-        "the definitions of the four papers in our own words, asked for as JSON (lines behind "
-        "`###` are read too); what the response does not say is left out",
-        "UQLM: four prompts after the same papers, in other words; all that stands behind `###` "
-        "is a claim",
-    ),
-    (
-        "`functional_equivalence`, `functional_negentropy`, `functional_sets`",
-        "by default by normal forms, without a model; `by=llm` asks of forms that differ, each "
-        "pair once; an answer without code agrees with none",
-        "UQLM: always asks an LLM, of texts that differ; finds its verdict in any sentence",
-    ),
-    (
-        "`functional_negentropy(weights=probability)`",
-        "each answer by its own probability",
-        "UQLM: by that of the answer before it",
-    ),
-    (
-        "`codebleu`",
-        "tokens are the language's; weighted BLEU is a precision, as printed; subtrees and data "
-        "flow are those of Python's own parser, of other languages they are left out; no data flow "
-        "in common is 0",
-        "the package codebleu: tokens at blanks; weighted BLEU divides by the reference; "
-        "tree-sitter; no data flow in common is 1. Its BLEU of equal tokens is the same",
-    ),
-    (
-        "`--answer`",
-        "a text without the part fails (response) or agrees with nothing (sample)",
-        "UQLM: a function of one's own, whose results are compared as they are",
-    ),
-    (
-        "`--select cluster`",
-        "each answer is in one meaning; the selected answer is judged by the others too",
-        "UQLM, `use_best`: an answer may be in several meanings",
-    ),
-    (
-        "`veridical tune`",
-        "a threshold lies midway between two neighbouring risks",
-        "UQLM: the first of the best on a grid of 0.01; it parts the graded answers alike",
-    ),
-)
-PEERS = """
-## Where a peer gives another number
-
-Scorers that come from a published package give its numbers (`tests/scorers/test_uqlm_values.py`
-has those that UQLM's own tests expect, `test_uqlm_result_files.py` beside it those of their data
-files), with these differences, each by design:
-
-"""
-
-
-def differences() -> str:
-    """The table of what is done otherwise than by the packages."""
-    rows = [("scorer", "here", "the package"), ("---",) * 3, *DIFFERENCES]
-    return PEERS + "\n".join(f"| {' | '.join(row)} |" for row in rows) + "\n"
-
-
-def paper_forms() -> str:
-    """The table of published forms."""
-    lines = [
-        "## The papers' own forms\n",
-        "`--paper-forms` of `check`, `plan`, `tune` and `bench` (in Python `paper_forms=True`, of "
-        "`check_one` too) sets these parameters, but for those that you give. The default "
-        "ensemble is not of a paper, and stays as it is.\n",
-        "| paper | the scorer's published form | by default |",
-        "|---|---|---|",
-    ]
-    for name, form in PAPER_FORMS.items():
-        lines.append(
-            f"| {form.source} | `{REGISTRY.bind(name, form.arguments).key}` | {form.differs} |"
-        )
-    return "\n".join(lines) + "\n"
-
 
 def schema() -> str:
-    """JSON Schema of a result line."""
+    """Return the JSON Schema of a result line."""
     found = Result.model_json_schema(mode="serialization")
     found["$id"] = f"urn:veridical:result:{RESULT_VERSION}"
     found["$schema"] = "https://json-schema.org/draft/2020-12/schema"
@@ -233,7 +32,7 @@ def schema() -> str:
 
 
 def bench_schema() -> str:
-    """JSON Schema of a benchmark's figures."""
+    """Return the JSON Schema of a benchmark's figures."""
     found = Bench.model_json_schema(mode="serialization")
     found["$schema"] = "https://json-schema.org/draft/2020-12/schema"
     found["title"] = "veridical benchmark"
@@ -241,54 +40,16 @@ def bench_schema() -> str:
 
 
 def diff_schema() -> str:
-    """JSON Schema of a comparison of two runs."""
+    """Return the JSON Schema of a comparison of two runs."""
     found = Diff.model_json_schema(mode="serialization")
     found["$schema"] = "https://json-schema.org/draft/2020-12/schema"
     found["title"] = "veridical comparison"
     return json.dumps(found, indent=1) + "\n"
 
 
-def scorers() -> str:
-    """The page of scorers."""
-    rows = [
-        f"| [`{s.name}`](#{s.name}) | {s.level} | {', '.join(sorted(s.needs))} | {s.cost} "
-        f"| {', '.join(sorted(s.presets))} |"
-        for s in REGISTRY.all()
-    ]
-    table = ["| scorer | level | needs | cost | presets |", "|---|---|---|---|---|", *rows]
-    added = ", ".join(f"`{name}`" for name in sorted(plugins.LAB[plugins.SCORERS]))
-    table += ["", f"With the package `veridical-lab` come {added}."]
-    sections = (section(s) for s in REGISTRY.all())
-    return "\n".join([HEAD + "\n".join(table), differences(), paper_forms(), *sections])
-
-
-def section(scorer: Scorer) -> str:
-    """One scorer's part of the page."""
-    parameters = ", ".join(f"{n}={_shown(p.default)}" for n, p in scorer.parameters.items())
-    text = inspect.getdoc(scorer.function) or ""
-    return (
-        f"## {scorer.name}\n\n`{scorer.name}({parameters})`\n\n"
-        f"Source: {scorer.source}. Raw is {scorer.raw_is}"
-        f"{f' (`{scorer.raw_key}`)' if scorer.raw_key else ''}.{_tuned(scorer)}\n\n"
-        f"```text\n{text}\n```\n"
-    )
-
-
-def _tuned(scorer: Scorer) -> str:
-    told = [
-        f" Tuned on `{data}` ({', '.join(f'`{n}`' for n in names) if names else 'its design'}): "
-        "figures on it are in-domain."
-        for data, names in scorer.tuned_on.items()
-    ]
-    return "".join(told)
-
-
-def _shown(value: object) -> str:
-    return str(value).lower() if isinstance(value, bool) or value is None else str(value)
-
-
 PAGES: dict[str, Callable[[], str]] = {
-    "scorers.md": scorers,
+    **scorer_pages.PAGES,
+    **cli_pages.PAGES,
     "gallery.md": gallery.page,
     "coverage.md": papers.page,
     "result.schema.json": schema,
@@ -299,5 +60,5 @@ PAGES: dict[str, Callable[[], str]] = {
 
 if __name__ == "__main__":
     for name, page in PAGES.items():
-        (HERE / name).parent.mkdir(exist_ok=True)
+        (HERE / name).parent.mkdir(parents=True, exist_ok=True)
         (HERE / name).write_text(page(), encoding="utf-8")

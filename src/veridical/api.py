@@ -418,7 +418,7 @@ def check(
         answer: the part of each answer that is compared, by scorers that can compare a part:
             ``regex:PATTERN``, ``number`` or ``json:FIELD`` (see ``exact_match``).
         paper_forms: set scorers to their published form where their defaults differ, but for
-            parameters that are given (``docs/scorers.md`` has the table).
+            parameters that are given (``docs/scorers/index.md`` has the table).
         samples: use at most this many samples a record.
         limit: stop after this many rows.
         out: run directory; the same one resumes. Default: a temporary one.

@@ -89,7 +89,7 @@ def test_plan_takes_the_options_of_check(folder: Path) -> None:
     )
     done = run(folder, *options, command="plan")
     assert done.returncode == 0, done.stderr
-    assert "samples judged in the response's place: 1\n" in done.stdout
+    assert "samples judged instead of the response: 1\n" in done.stdout
     # of the second record's selected answer, one of the two others supports as much as not
     assert "repaired answers: 1\n" in done.stdout
     done = run(folder, *options[:-1], "a.jsonl", command="plan")

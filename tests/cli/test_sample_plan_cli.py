@@ -110,8 +110,8 @@ def test_each_leg_of_a_grid_is_told_and_what_is_scored(server: Paid, tmp_path: P
     done = sample(tmp_path, *command, "--plan")
     assert "twin, ancestral: 3 prompts, 1 bad rows" in done.stdout
     assert "in all: 12 prompts" in done.stdout and "12 records to score" in done.stdout
-    assert done.stdout.count("bad rows are passed over, the first: p.jsonl:3: row 2:") == 1
-    assert done.stdout.count("how fast paid writes is not known: --tokens-per-second X") == 1
+    assert done.stdout.count("bad rows are skipped; the first: p.jsonl:3: row 2:") == 1
+    assert done.stdout.count("the speed of paid is unknown: give --tokens-per-second X") == 1
     assert sample(tmp_path, *command, "--min-coverage", "0").returncode == 0
     after = plan(tmp_path, *command)
     assert [leg["answered"] for leg in after["legs"]] == [3, 3, 3, 3]

@@ -122,7 +122,7 @@ def test_calls_that_rewrite_are_known_where_no_model_decides(tmp_path: Path) -> 
     results = veridical.check(data, "support(against=contexts)", llm=llm, **settings)
     assert results.ledger is not None and results.ledger["calls"] == calls["calls"]
     assert results.ledger["tokens_out"] <= calls["tokens_out"]
-    assert plan_lines(plan["llm"])[0].startswith("LLM calls that write sentences anew: 1 (")
+    assert plan_lines(plan["llm"])[0].startswith("LLM calls that rewrite sentences: 1 (")
 
 
 def test_calls_that_rewrite_are_bounded_where_a_model_decides() -> None:
@@ -140,7 +140,7 @@ def test_calls_that_rewrite_are_bounded_where_a_model_decides() -> None:
     assert (plan["scoring"]["least"]["calls"], plan["scoring"]["calls"]) == (2, 4)
     judged, rewriting, total, _again = plan_lines(plan)
     assert judged.startswith("LLM calls of scorers: 2 to 4 (")
-    assert rewriting.startswith("LLM calls that write sentences anew: 0 to 2 (")
+    assert rewriting.startswith("LLM calls that rewrite sentences: 0 to 2 (")
     assert total.startswith("LLM calls in all: 2 to 6 (")
 
 

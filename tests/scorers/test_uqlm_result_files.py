@@ -7,7 +7,7 @@ far one contradicts another. What hangs on every verdict (semanticdensity_result
 another model (bert_result of similarity_results_file.json) is left out.
 
 UQLM's numbers are confidences, and so are the raw values here. Where a scorer here gives another
-number by design, the test says which, and docs/scorers.md lists it.
+number by design, the test says which, and docs/scorers/index.md lists it.
 """
 
 from __future__ import annotations

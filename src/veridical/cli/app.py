@@ -15,7 +15,7 @@ from veridical.version import __version__
 
 #: Commands by heading of ``--help``, each with its module in this package; an empty module is
 #: one that another distribution provides.
-_HEADINGS: dict[str, dict[str, str]] = {
+HEADINGS: dict[str, dict[str, str]] = {
     "Everyday": {
         "check": "check",
         "explain": "explain",
@@ -49,7 +49,7 @@ _HEADINGS: dict[str, dict[str, str]] = {
     "People": {"review": "review", "rate": "rate"},
     "Research": {"bench": "", "rank": "", "study": "", "train": "", "redteam": ""},
 }
-_MODULES = {name: module for named in _HEADINGS.values() for name, module in named.items()}
+_MODULES = {name: module for named in HEADINGS.values() for name, module in named.items()}
 
 
 class _Commands(Mapping[str, Any]):
@@ -97,7 +97,7 @@ class _Commands(Mapping[str, Any]):
 
 
 class _Veridical(HelpGroup):
-    headings = _HEADINGS
+    headings = HEADINGS
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)

@@ -70,16 +70,17 @@ def page(command: Any, ctx: Any, *, everything: bool = False) -> str:
     """
     essential = () if everything else getattr(command.callback, "essential", ())
     width = min(_WIDEST, max(40, shutil.get_terminal_size().columns))
-    arguments = [p for p in command.get_params(ctx) if p.param_type_name == "argument"]
-    pieces = [_flags(p) if p.required else f"[{_flags(p)}]" for p in arguments]
-    pieces += ["COMMAND ..."] if hasattr(command, "list_commands") else []
-    examples, notes = _epilog(command.epilog or "", width, _FEW_EXAMPLES if essential else None)
-    blocks = [_wrap(" ".join(["Usage:", ctx.command_path, *pieces, "[OPTIONS]"]), width)]
+    examples, notes = split_epilog(command.epilog or "")
+    notes = [_wrap(note, width) for note in notes]
+    blocks = [_wrap(f"Usage: {usage(command, ctx)}", width)]
     blocks += [_wrap(p, width) for p in (command.help or "").split("\n\n") if p.strip()]
-    blocks += examples
+    if examples:
+        examples = examples[: _FEW_EXAMPLES if essential else None]
+        lines = [line for example in examples for line in shell_lines(example, width)]
+        blocks.append(_titled("Examples", "\n".join(lines)))
     if hasattr(command, "list_commands"):
         blocks.append(_commands(command, ctx, width))
-    options = _options(command, ctx, essential)
+    options = options_by_heading(command, ctx, essential)
     blocks += [_titled(title, _table(rows, width)) for title, rows in options.items()]
     if essential:
         more = len(command.get_params(ctx)) - sum(map(len, options.values()))
@@ -87,8 +88,16 @@ def page(command: Any, ctx: Any, *, everything: bool = False) -> str:
     return "\n\n".join([*blocks, *notes]) + "\n"
 
 
-def _epilog(epilog: str, width: int, most: int | None) -> tuple[list[str], list[str]]:
-    """Split an epilog into its first ``most`` examples and its other paragraphs."""
+def usage(command: Any, ctx: Any) -> str:
+    """Return the command line with its arguments."""
+    arguments = [p for p in command.get_params(ctx) if p.param_type_name == "argument"]
+    pieces = [_flags(p) if p.required else f"[{_flags(p)}]" for p in arguments]
+    pieces += ["COMMAND ..."] if hasattr(command, "list_commands") else []
+    return " ".join([ctx.command_path, *pieces, "[OPTIONS]"])
+
+
+def split_epilog(epilog: str) -> tuple[list[str], list[str]]:
+    """Split an epilog into examples and other paragraphs."""
     examples: list[str] = []
     notes: list[str] = []
     paragraphs = [p for p in epilog.split("\n\n") if p.strip() and p.strip() != "Examples:"]
@@ -97,9 +106,8 @@ def _epilog(epilog: str, width: int, most: int | None) -> tuple[list[str], list[
         if example.startswith("veridical "):
             examples.append(example)
         else:
-            notes.append(_wrap(paragraph, width))
-    lines = [line for example in examples[:most] for line in shell_lines(example, width)]
-    return [_titled("Examples", "\n".join(lines))] if lines else [], notes
+            notes.append(" ".join(paragraph.split()))
+    return examples, notes
 
 
 def shell_lines(line: str, width: int) -> list[str]:
@@ -121,7 +129,7 @@ def _commands(group: Any, ctx: Any, width: int) -> str:
     for name in group.list_commands(ctx):
         command = group.get_command(ctx, name)
         if command is not None and not command.hidden:
-            rows[name] = _first_sentence(command.help or "")
+            rows[name] = first_sentence(command.help or "")
     headings: dict[str, list[tuple[str, str]]] = {}
     for title, names in getattr(group, "headings", {}).items():
         headings[title] = [(name, rows.pop(name)) for name in names if name in rows]
@@ -133,12 +141,13 @@ def _commands(group: Any, ctx: Any, width: int) -> str:
     )
 
 
-def _first_sentence(text: str) -> str:
+def first_sentence(text: str) -> str:
+    """Return the first sentence of a help text, without its full stop."""
     paragraph = " ".join(text.split("\n\n", 1)[0].split())
     return re.split(r"(?<=[.]) ", paragraph, maxsplit=1)[0].rstrip(".")
 
 
-def _options(
+def options_by_heading(
     command: Any, ctx: Any, essential: Sequence[str] = ()
 ) -> dict[str, list[tuple[str, str]]]:
     """Return flags and helps by heading, in the order of the headings."""
