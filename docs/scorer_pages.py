@@ -217,7 +217,7 @@ def paper_forms() -> str:
     lines = [
         "## The papers' own forms\n",
         "`--paper-forms` of `check`, `plan`, `tune` and `bench` sets these parameters, except "
-        "those that you give. In Python, use `paper_forms=True`, also with `check_one`. The default "
+        "those that you give. In Python, use `paper_forms=True`, also in `check_one`. The default "
         "ensemble is not from a paper, and does not change.\n",
         "| paper | the scorer's published form | by default |",
         "|---|---|---|",

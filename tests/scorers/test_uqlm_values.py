@@ -1,6 +1,7 @@
 """Values that UQLM's own tests expect (github.com/cvs-health/uqlm, tests/, 0.6), as plain numbers.
 
-Where a scorer here gives another number by design, the test says which, and docs/scorers/index.md lists
+Where a scorer here gives another number by design, the test says which;
+docs/scorers/index.md lists
 it. UQLM's numbers are confidences, and so are the raw values here.
 """
 
