@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 import sys
@@ -72,6 +73,18 @@ def test_readme_and_first_page_show_what_the_demo_prints(tmp_path: Path) -> None
     run = str(next((tmp_path / ".veridical" / "runs").iterdir()))
     done = run_command("explain", run, "0", cwd=tmp_path, env={"COLUMNS": "80"})
     assert_printed(done.stdout, blocks("docs/index.md", "text")[0])
+
+
+def test_the_guide_shows_what_explain_prints() -> None:
+    import veridical
+
+    page = (ROOT / "docs" / "guide.md").read_text(encoding="utf-8")
+    shown = re.findall(r"```json\n([^\n]+)\n```\n\n```text\n(.*?)```", page, re.DOTALL)
+    assert len(shown) == 3
+    with veridical.Engine(store=None, nli="mini") as engine:
+        for row, text in shown:
+            (result,) = veridical.check([json.loads(row)], engine=engine)
+            assert_printed(result.explain(), text)
 
 
 def test_the_ci_page_shows_what_diff_prints(tmp_path: Path) -> None:
