@@ -1,6 +1,6 @@
-"""veridical: how far can an LLM's answer be trusted?
+"""veridical: checks how far an LLM's answer can be trusted.
 
-The names below load on first use, so that importing the package costs next to nothing.
+The names below are imported on first use, so that importing the package costs little.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from veridical.version import __version__
 telemetry.switch_off()
 sys.meta_path.insert(0, moved.Moved())
 
-TYPE_CHECKING = False  # typing's own would be most of what the import costs
+TYPE_CHECKING = False  # typing's own would dominate the import time
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any

@@ -1,4 +1,4 @@
-"""``check`` and ``plan``: from inputs to results, resumably."""
+"""``check``, ``acheck`` and ``plan``: resumable runs from inputs to results."""
 
 from __future__ import annotations
 
@@ -52,20 +52,20 @@ if TYPE_CHECKING:
     from veridical.run.options import CheckKeywords, PlanKeywords
     from veridical.sampling.stream import SampledSource
 
-#: Where runs go by default, under the current folder.
+#: Default folder of run directories, under the current folder.
 RUNS = Path(".veridical") / "runs"
-#: Last part of ``out`` that stands for the run's own fingerprint.
+#: Last part of ``out`` that is replaced by the run's own fingerprint.
 AUTO = "<fingerprint>"
 
 
 class Job:
-    """A run under way. ``progress`` may be read at any time; ``wait`` gives the results.
+    """A run in progress. ``progress`` may be read at any time; ``wait`` returns the results.
 
     Takes the arguments of :func:`check`.
 
     Attributes:
-        sampled: the prompts that are being answered, with their own ``progress``; None where the
-            records are scored as they come.
+        sampled: the prompts being answered, with their own ``progress``; None if the input has
+            responses.
     """
 
     directory: RunDirectory
@@ -108,7 +108,7 @@ class Job:
             raise
 
     def _opened(self, rows: InputSource) -> Opened:
-        """The sources of the run, in its directory. What can be read only once is copied there."""
+        """Open the sources of the run in its directory. One-shot inputs are copied there."""
         spool = None if rows.reiterable else TemporaryFolder("input")
         try:
             if spool is not None:
@@ -148,10 +148,10 @@ class Job:
         return opened
 
     def _see(self, rows: InputSource) -> None:
-        """A look at the rows before any model is loaded, for those who make jobs of their own."""
+        """Inspect the rows before any model is loaded; a hook for subclasses."""
 
     def _warn_of_languages(self, services: Mapping[str, Service]) -> None:
-        """Warn of contexts and of a corpus that the NLI model does not read."""
+        """Warn of contexts and corpus passages that the NLI model does not read."""
         model = services["nli"].backend if "nli" in services else None
         if model is None or model.languages is None:
             return
@@ -204,7 +204,7 @@ class Job:
         return RunDirectory(path, identity, request, fresh=options.fresh)
 
     def _open_retriever(self, inputs: Inputs) -> dict[str, Any]:
-        """Open what finds contexts; what they depend on besides the records."""
+        """Open the retriever, and return its identity."""
         corpus = self._request.options.corpus
         if corpus is None or inputs.top is None:
             return {}
@@ -219,7 +219,7 @@ class Job:
         return {"corpus": identity(self._retriever, inputs.top, writer)}
 
     def _open_account(self, inputs: Inputs) -> Account | None:
-        """The account of the run's LLM calls; None where it makes none."""
+        """Open the account of the run's LLM calls; None without calls."""
         asks = any(step.asks for step in self.follow_up.steps)
         asks = asks or inputs.prompts is not None or inputs.writes
         if not asks and not self.engine.llms_of(self._task):
@@ -229,11 +229,11 @@ class Job:
         return self.engine.llms.account(run, self.directory.path, retry=retry)
 
     def _let_rows_run_again(self, opened: Opened) -> None:
-        """Let rows run again that have failed, or whose answers or contexts are not kept any more,
-        and forget what was decided on the results.
+        """Schedule rows that failed, or whose answers or contexts are no longer stored, and delete
+        decisions on the results.
 
         Raises:
-            StrictError: a bad row is known from before, under ``strict``.
+            StrictError: a bad row is known from an earlier run, under ``strict``.
         """
         directory, options = self.directory, self._request.options
         lost = 0
@@ -259,24 +259,24 @@ class Job:
         await self.follow_up(engine, task, self.results, services, account)
 
     def _count(self) -> None:
-        """Find out how many rows there are; the run does not wait for that."""
+        """Count the rows, in parallel to the run."""
         rows, limit = None, self._task.limit
-        with contextlib.suppress(VeridicalError):  # the reading says what is wrong
+        with contextlib.suppress(VeridicalError):  # errors are raised by the reading
             rows = self._rows.count()
         if rows is not None:
             self.progress.total = rows if limit is None else min(rows, limit)
 
     @property
     def current(self) -> tuple[str, Progress]:
-        """What is being done besides scoring the records, "" at first, and how far it is."""
+        """The current stage after scoring ("" at first), and its progress."""
         return self.follow_up.stages[-1] if self.follow_up.stages else ("", self.progress)
 
     def wait(self, timeout: float | None = None) -> Results:
-        """The results, once every record is done.
+        """Wait until every record is done, and return the results.
 
         Raises:
-            TimeoutError: not done yet; wait again.
-            VeridicalError: the run could not go on. What was done is kept and resumes.
+            TimeoutError: the run is not done yet; wait again.
+            VeridicalError: the run stopped. Finished work is kept, and the run can be resumed.
         """
         if not self.future.done():
             self.engine.check_usable()
@@ -296,8 +296,7 @@ class Job:
         return self.results
 
     def cancel(self) -> None:
-        """Stop; everything finished so far stays in the run directory, unless that is a temporary
-        one."""
+        """Cancel the run. Finished work stays in the run directory, unless that is temporary."""
         if not self.future.done():
             self.engine.check_usable()
         self.future.cancel()
@@ -306,7 +305,7 @@ class Job:
         self._discard()
 
     def _discard(self) -> None:
-        """Remove a temporary run: nobody can go on with it."""
+        """Remove a temporary run, which cannot be resumed."""
         if self._temporary is not None:
             self._temporary.close()
 
@@ -316,13 +315,13 @@ class Job:
             self.engine.submit(retriever.close()).result()
         if self._owns_engine:
             self.engine.close()
-        if self.sampled is not None:  # the error of a run that has failed may keep its reading
+        if self.sampled is not None:  # the error of a failed run may keep its source open
             self.sampled.close()
         directory: RunDirectory | None = getattr(self, "directory", None)
         if self._account is not None and directory is not None:
-            if hasattr(self, "future"):  # else nothing was called
+            if hasattr(self, "future"):  # otherwise nothing was called
                 ledger = json.dumps(self._account.ledger.as_dict())
-                with contextlib.suppress(OSError):  # the results are there nevertheless
+                with contextlib.suppress(OSError):  # the results exist nevertheless
                     write_atomic(directory.path / LEDGER, ledger + "\n", private=True)
             self.engine.llms.leave(self._account)
             self._account = None
@@ -331,16 +330,16 @@ class Job:
 
 
 def fingerprint(identity: Mapping[str, Any]) -> str:
-    """16 hex digits that name a run by what it is made of."""
+    """Return 16 hex digits that identify a run by its content."""
     text = json.dumps(identity, sort_keys=True, ensure_ascii=True)
     return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
 
 
 def reopen(path: str | Path) -> Results:
-    """The results in a run directory whose input files are where they were.
+    """Open the results in a run directory whose input files are in place.
 
     Raises:
-        UsageError: it is no run directory, or its input was in memory or has changed.
+        UsageError: it is not a run directory, or its input was in memory or has changed.
     """
     files = RunFiles(Path(path))
     manifest = files.manifest()
@@ -362,14 +361,14 @@ def reopen(path: str | Path) -> Results:
         raise UsageError(
             f"{path}: the run's input cannot be opened again (manifest.json: {where})"
         ) from None
-    # of an input that grows, each result is bound to its record
+    # of a growing input, each result is bound to its record
     known = rows.fingerprint() == (request.prompts or manifest["identity"].get("inputs"))
     if not request.grows and not known:
         raise UsageError(f"{path}: the input files have changed since the run")
     files.check_seals()
-    inputs = Inputs(rows, top=1 if request.retrieved else None)  # nothing is looked for any more
+    inputs = Inputs(rows, top=1 if request.retrieved else None)  # no further retrieval
     if request.prompts is not None:
-        inputs = replace(inputs, prompts=Prompts(rows, Sampling(), ""))  # nor asked
+        inputs = replace(inputs, prompts=Prompts(rows, Sampling(), ""))  # and no further sampling
     opened = inputs.open(files.path, key=files.key, unsealed=files.unsealed)
     return Results(files, opened.records, scorers, samples=request.samples)
 
@@ -379,7 +378,7 @@ class _Input(BaseModel):
 
 
 class _Request(BaseModel):
-    """What a manifest says of how to open its run again."""
+    """Part of a manifest that is needed to reopen its run."""
 
     model_config = ConfigDict(extra="ignore", strict=True)
 
@@ -407,57 +406,57 @@ def check(
         inputs: a path or a list of paths (JSONL, JSON, CSV, Parquet), a list of dicts or
             :class:`Record`, or a pandas, polars or pyarrow frame.
         scorers: ``"cosine, ngram(n=2)"``, or a list of such; default: those of ``preset``.
-        preset: ``auto`` (the few scorers that make the verdict; with an LLM one judge among
-            them), ``all`` (every scorer the fields allow; those that call an LLM only if one is
+        preset: ``auto`` (the few scorers that make the verdict, with an LLM including a judge),
+            ``all`` (every scorer that the fields allow; those that call an LLM only if one is
             named) or ``fast`` (model-free).
-        prior: the share of wrong answers to expect, over 0 and under 1: shifts the default's
-            risks by odds, not its verdicts; None is 0.5.
-        strictness: the operating point of the verdicts: ``low`` flags least, ``high`` flags most.
-            It moves verdicts, not risks; None is the policy's, or ``balanced``.
-        against: ``samples``, ``contexts`` or ``reference``, for scorers that take it.
-        answer: the part of each answer that is compared, by scorers that can compare a part:
+        prior: expected share of wrong answers, over 0 and under 1. It shifts the default's risks
+            by odds, not its verdicts; None is 0.5.
+        strictness: operating point of the verdicts: ``low`` flags least, ``high`` flags most.
+            It changes verdicts, not risks; None is the policy's, or ``balanced``.
+        against: ``samples``, ``contexts`` or ``reference``, for scorers with this parameter.
+        answer: part of each answer that is compared, for scorers that can compare a part:
             ``regex:PATTERN``, ``number`` or ``json:FIELD`` (see ``exact_match``).
-        paper_forms: set scorers to their published form where their defaults differ, but for
-            parameters that are given (``docs/scorers/index.md`` has the table).
-        samples: use at most this many samples a record.
+        paper_forms: use the published form of scorers whose defaults differ, except for given
+            parameters (``docs/scorers.md`` has the table).
+        samples: use at most this many samples per record.
         limit: stop after this many rows.
-        out: run directory; the same one resumes. Default: a temporary one.
-        mapping: field -> column, over the usual aliases.
+        out: run directory; an existing one is resumed. Default: a temporary one.
+        mapping: field -> column, in addition to the usual aliases.
         reader: name of a reader for a published data set's own format.
         strict: stop at the first bad row instead of reporting it.
-        retry_failed: run records with a failed score again, and ask prompts again whose answers
-            failed; replies that were of no use are asked for anew.
-        fresh: score all anew in the run directory, whatever an earlier run has left there.
+        retry_failed: score records with a failed score again, and repeat failed prompts and
+            unusable replies.
+        fresh: score everything again in the run directory, ignoring earlier results.
         claims: add the scorer ``claims``, which checks each statement of the response.
-        corpus: gives records without contexts those that are found in it: a folder or file of
-            the user's own documents, ``search:NAME`` for a search service of ``veridical.toml``,
-            or a :class:`~veridical.retrieval.search.Retriever`. They are kept in the run directory
-            (``contexts.jsonl``), and evidence refers to them by their place there.
-        corpus_top: passages for each query, 3 unless said.
+        corpus: source of contexts for records without any: a folder or file of your own
+            documents, ``search:NAME`` for a search service of ``veridical.toml``, or a
+            :class:`~veridical.retrieval.search.Retriever`. Contexts are stored in the run
+            directory (``contexts.jsonl``); evidence refers to them by index.
+        corpus_top: passages per query; default 3.
         corpus_query: ``sentences`` searches for each sentence of a response; ``llm`` for one
             question that the LLM writes for it, as RefChecker's retriever does.
-        corpus_pages: of ``search:NAME``, how many results of a query are fetched and read, at most
-            10; None fetches no page. Public addresses alone are asked (``docs/corpus.md``).
-        notify: is told how far the indexing of a corpus is.
-        sampling: how prompts without a response are answered by ``llm``; default: greedily, with
-            10 samples (or ``samples``) besides. An error where there is no such prompt.
+        corpus_pages: number of results per query of ``search:NAME`` whose pages are fetched and
+            read, at most 10; None fetches none of them. Only public addresses are requested
+            (``docs/corpus.md``).
+        notify: callback(progress) during corpus indexing.
+        sampling: sampling of prompts without a response by ``llm``; default: a greedy response
+            and 10 samples (or ``samples``). An error if there is no such prompt.
         policy: a TOML file (``docs/tuning.md``) that decides on every record. Results do not
-            depend on it: the same ``out`` may be decided on by another one.
-        select: ``best`` judges each of a response and its samples by the others, and tells the
-            least risky (``selected`` of a result); ``cluster`` judges them too, and tells the one
-            that stands for the most probable meaning (see ``cluster_probability``, which is then
-            among the scorers).
-        repair: ``drop`` takes what is unsupported out of responses, ``rewrite`` has ``llm`` write
-            its sentences anew; what comes of it is scored (``repair`` of a result).
-        progress: show how far it is, on standard error or in the notebook; default: on a terminal
-            and in a notebook.
-        engine: a warm :class:`Engine`; else one is made with the remaining options
+            depend on it: another policy may decide on the same ``out``.
+        select: ``best`` judges a response and its samples by each other and names the least
+            risky (``selected`` of a result). ``cluster`` judges them too, and names the answer
+            with the most probable meaning (see ``cluster_probability``, which is then added).
+        repair: ``drop`` removes unsupported text from responses, ``rewrite`` lets ``llm``
+            rewrite its sentences; the result is scored (``repair`` of a result).
+        progress: show progress on standard error or in the notebook; default: on a terminal and
+            in a notebook.
+        engine: a warm :class:`Engine`; otherwise one is made with the remaining options
             (``embedder``, ``token_encoder``, ``nli``, ``llm``, ``proxy``, ``budget``, ``store``,
             ``processes``, ``threads``, ``device``).
 
     Raises:
-        UsageError: something asked for does not exist or does not fit.
-        StrictError: a bad row under ``strict``.
+        UsageError: an option names something that does not exist, or has an invalid value.
+        StrictError: there is a bad row, under ``strict``.
     """
     display = display_for(progress)
     if display is None:
@@ -468,7 +467,7 @@ def check(
 
 
 def _watched(job: Job, display: Display) -> Results:
-    """The results of ``job``; an error that is not its own, such as an interrupt, ends it."""
+    """Return the results of ``job``; cancel it on a foreign error such as an interrupt."""
     try:
         return watch(job, display)
     except BaseException:
@@ -483,7 +482,7 @@ async def acheck(
     progress: bool | None = None,
     **options: Unpack[CheckKeywords],
 ) -> Results:
-    """:func:`check` for callers with an event loop of their own. Cancelling stops the run."""
+    """Run :func:`check` for callers with their own event loop. Cancelling stops the run."""
     starting = asyncio.ensure_future(asyncio.to_thread(lambda: Job(inputs, scorers, **options)))
     try:
         job = await asyncio.shield(starting)
@@ -495,7 +494,7 @@ async def acheck(
                     await asyncio.wait([ended], timeout=TICK)
         await ended
     except asyncio.CancelledError:
-        job = await starting  # a job that is being made goes on being made
+        job = await starting  # the construction of a job cannot be cancelled
         await asyncio.to_thread(job.cancel)
         raise
     except BaseException:
@@ -510,18 +509,18 @@ def plan(
     scorers: str | Iterable[str | BoundScorer] | None = None,
     **options: Unpack[PlanKeywords],
 ) -> dict[str, Any]:
-    """What :func:`check` would do with these arguments, by the same code with null models: see
-    :func:`veridical.run.dryrun.dry_run`. A ``store`` that does not exist is not made, nor is
-    the run directory ``out``.
+    """Estimate the work of :func:`check` with these arguments, by the same code with null models.
 
-    A cascade is planned as though no record stopped early, and a repair as though every answer
-    were changed, unless it is known which are; ``least`` is then the plan for when all stop at the
-    first tier and none is changed, and None elsewhere. A ``policy`` asks for nothing but its
-    ensemble.
+    See :func:`veridical.run.dryrun.dry_run` for the figures. Neither a missing ``store`` nor the
+    run directory ``out`` is created.
 
-    With ``records``, ``scale`` is what so many records like these would take
-    (:func:`veridical.run.scale.at_scale`; ``machines``, ``hours``, ``cores``, ``price`` and
-    ``deferral`` go with it); else None.
+    Unless known, a cascade is planned as though no record stopped early, and a repair as though
+    every answer changed. ``least`` is then the plan in which all records stop at the first tier and
+    no answer changes; otherwise it is None. A ``policy`` costs no more than its ensemble.
+
+    With ``records``, ``scale`` estimates that many similar records
+    (:func:`veridical.run.scale.at_scale`, with ``machines``, ``hours``, ``cores``, ``price`` and
+    ``deferral``); otherwise it is None.
     """
     from veridical.run.plans import Plans, engine_of
 
@@ -532,7 +531,7 @@ def plan(
     request = Request.of(scorers, keywords)
     rows = request.open(inputs)
     if not rows.reiterable:
-        raise UsageError("plan reads its input and leaves it: give it a file, not a stream")
+        raise UsageError("plan must read its input twice; name a file, not a stream")
     with contextlib.ExitStack() as stack:
         engine, store = request.engine, request.engine_options.store_path
         if engine is None:

@@ -1,4 +1,4 @@
-"""Names of array types, of any shape."""
+"""Array types of any shape."""
 
 from __future__ import annotations
 

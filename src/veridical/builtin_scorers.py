@@ -1,6 +1,7 @@
-"""Where the scorers that come with the package are, so that asking for one imports no other.
+"""Locations and presets of the built-in scorers.
 
-``tests/test_builtin_scorers.py`` holds the table against the declarations.
+Importing one scorer imports no other. ``tests/test_builtin_scorers.py`` compares the table with the
+declarations.
 """
 
 from __future__ import annotations
@@ -114,9 +115,9 @@ _TABLE = {
     "famd": ("ensembles.scorers.famd:famd", _NONE),
 }
 
-#: Of presets, those that ask an LLM whatever their arguments: without one they are not imported.
+#: Members of presets that always require an LLM: without one they are not imported.
 _ASKING = frozenset({"bsdetector", "judge", "p_true", "statement_judge", "verbalized"})
-#: By name: ``"module:function"``, presets, and whether it is of these.
+#: By name: ``"module:function"``, presets, and True for scorers in ``_ASKING``.
 BUILTIN = {
     name: (f"veridical.{place}", presets, name in _ASKING)
     for name, (place, presets) in _TABLE.items()

@@ -1,4 +1,4 @@
-"""``veridical.claims.ground``: a whole run by the scorer ``claims``."""
+"""``veridical.claims.ground``: a run with the scorer ``claims``."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
     from veridical.engine.engine import Engine
     from veridical.report.results import Results
 
-#: Parameters of the scorer that a run has too: they are the run's.
+#: Parameters of both the scorer and a run; they are options of the run.
 _SHARED = frozenset({"nli", "llm", "proxy"})
 
 
 class GroundKeywords(PlainRunKeywords, EngineKeywords, total=False):
-    """The scorer's parameters, and the options of a run."""
+    """Parameters of the scorer ``claims``, and options of a run."""
 
     engine: Engine | None
     against: Against | Literal["auto"] | None
@@ -44,15 +44,15 @@ class GroundKeywords(PlainRunKeywords, EngineKeywords, total=False):
 
 
 def ground(inputs: Any, **options: Unpack[GroundKeywords]) -> Results:
-    """:func:`veridical.check` by the scorer ``claims``.
+    """Run :func:`veridical.check` with the scorer ``claims``.
 
     Args:
-        inputs: as :func:`veridical.check` takes them.
-        options: the scorer's parameters, and the options of :func:`veridical.check`. What
-            both have (``nli``, ``llm``, ``proxy``) is the run's own.
+        inputs: as for :func:`veridical.check`.
+        options: the scorer's parameters, and the options of :func:`veridical.check`. Options of
+            both (``nli``, ``llm``, ``proxy``) are the run's.
 
     Raises:
-        UsageError: something asked for does not exist or does not fit.
+        UsageError: an option names something that does not exist, or has an invalid value.
     """
     parameters = [n for n in REGISTRY.get("claims").parameters if n not in _SHARED]
     known = {*parameters, *names_of(RunOptions, EngineOptions), "engine"}

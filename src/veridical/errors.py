@@ -1,4 +1,4 @@
-"""Errors a user may meet. The CLI prints them without a traceback."""
+"""User-facing errors. The CLI prints them without a traceback."""
 
 from __future__ import annotations
 
@@ -9,39 +9,39 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from typing import Any
 
-#: What the error of a row begins with whose prompt a language model did not answer.
+#: Prefix of the error of a row whose prompt a language model did not answer.
 NO_ANSWER = "no answer: "
-_MOST_CAUSES = 50  # that are counted by name
-_typed = 0  # commands under way in this process: their users type options
+_MOST_CAUSES = 50  # maximum causes counted by name
+_typed = 0  # running commands in this process, whose users type options
 
 
 class VeridicalError(Exception):
-    """Base of every error raised on purpose by this package."""
+    """Base class of all errors raised deliberately by this package."""
 
 
 class UsageError(VeridicalError):
-    """The request itself is wrong: an option, a name, a parameter, a file that is not there."""
+    """Error in the request: an option, a name, a parameter or a missing file."""
 
 
 class MissingDistribution(UsageError, ImportError):
-    """A name belongs to a distribution that is not installed."""
+    """Error: a name belongs to a distribution that is not installed."""
 
 
 class ModelError(VeridicalError):
-    """A model could not be loaded, or gave an unusable answer."""
+    """Error: a model could not be loaded, or returned an unusable answer."""
 
 
 class StrictError(VeridicalError):
-    """A bad row was met under ``--strict``."""
+    """Error: a bad row was found under ``--strict``."""
 
 
 class NotApplicable(Exception):
-    """Raised by a scorer when the record lacks what the method needs; the reason is kept."""
+    """Raised by a scorer when the record lacks required input; the reason is stored."""
 
 
 @dataclass(frozen=True, slots=True)
 class RowError:
-    """One input row that is not a valid record. ``row`` and ``line`` count from 0 and 1."""
+    """An input row that is not a valid record. ``row`` counts from 0, ``line`` from 1."""
 
     row: int
     file: str
@@ -60,7 +60,7 @@ class RowError:
 
 @contextmanager
 def typed_options() -> Iterator[None]:
-    """While it lasts, messages name options as the command line has them."""
+    """Name options in messages as command line flags while the context is active."""
     global _typed
     _typed += 1
     try:
@@ -70,11 +70,10 @@ def typed_options() -> Iterator[None]:
 
 
 def option_named(name: str, value: str = "") -> str:
-    """What a message calls the option ``name``: the flag on the command line, else the keyword of
-    the Python function.
+    """Return the name of an option in messages: the flag on the command line, else the keyword.
 
     Args:
-        value: what it is to be given, such as ``NAME``.
+        value: placeholder of its value, such as ``NAME``.
 
     >>> option_named("keep_generic"), option_named("llm", "NAME")
     ('keep_generic', 'llm=NAME')
@@ -86,7 +85,7 @@ def option_named(name: str, value: str = "") -> str:
 
 
 def mapping_named(field: str, column: str) -> str:
-    """What a message calls the mapping of a column to a record's field.
+    """Return the mapping of a column to a field in the form of the interface in use.
 
     >>> mapping_named("contexts", "ctx")
     "mapping={'contexts': 'ctx'}"
@@ -98,14 +97,14 @@ def mapping_named(field: str, column: str) -> str:
 
 
 def several(name: str, value: Any, kinds: tuple[type, ...], taken: str) -> list[Any]:
-    """``value`` as a list: of itself where it is one of ``kinds``.
+    """Return ``value`` as a list; a single value of ``kinds`` becomes a list of one.
 
     Args:
-        name: what the argument is called.
-        taken: what one is, for the message.
+        name: name of the argument.
+        taken: description of one valid value, for the message.
 
     Raises:
-        UsageError: it is neither one of them nor a list of them.
+        UsageError: the value is neither valid nor a list of valid values.
     """
     if isinstance(value, kinds):
         return [value]
@@ -114,7 +113,9 @@ def several(name: str, value: Any, kinds: tuple[type, ...], taken: str) -> list[
     items = list(value)
     wrong = [item for item in items if not isinstance(item, kinds)]
     if wrong:
-        raise UsageError(f"{name} must be {taken} or a list of them; there is {_shortly(wrong[0])}")
+        raise UsageError(
+            f"{name} must be {taken} or a list of them, not a list with {_shortly(wrong[0])}"
+        )
     return items
 
 
@@ -124,7 +125,7 @@ def _shortly(value: Any) -> str:
 
 
 def unknown_name(kind: str, name: str, available: Iterable[str]) -> UsageError:
-    """A :class:`UsageError` for an unknown name, with the nearest known ones."""
+    """Make a :class:`UsageError` for an unknown name, with the nearest known ones."""
     names = sorted(available)
     import difflib
 
@@ -134,7 +135,7 @@ def unknown_name(kind: str, name: str, available: Iterable[str]) -> UsageError:
 
 
 def count_cause(reasons: Counter[str], reason: str, n: int = 1) -> None:
-    """Count a cause ``n`` times; of very many causes, those that come late under one name."""
+    """Count a cause ``n`` times; of very many causes, late ones share a name."""
     if reason not in reasons and len(reasons) >= _MOST_CAUSES:
         reason = "other reasons"
     reasons[reason] += n

@@ -1,4 +1,4 @@
-"""Modules at the places that they had in version 0.2, until 0.4."""
+"""Import aliases of modules that moved since version 0.2, until 0.4."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import sys
 
 from veridical import plugins
 
-TYPE_CHECKING = False  # typing's own would be most of what importing the package costs
+TYPE_CHECKING = False  # typing's own would dominate the import time
 if TYPE_CHECKING:
     from importlib.machinery import ModuleSpec
     from types import ModuleType
     from typing import Any
 
-#: Old place -> new one, both below ``veridical``.
+#: Old module -> new module, both below ``veridical``.
 _MOVED = {
     "claims.corpus": "retrieval.corpus",
     "claims.search": "retrieval.search",
@@ -28,13 +28,13 @@ _HOUSE = "veridical."
 
 
 class Moved:
-    """Finds such modules. An alias is the module itself, not a copy of it."""
+    """Finder and loader of moved modules. An alias is the module itself, not a copy."""
 
     def find_spec(self, name: str, path: object = None, target: object = None) -> Any:
-        """Return the spec of the module that is elsewhere now; None for all others.
+        """Return the spec of a moved module; None for all others.
 
         Raises:
-            MissingDistribution: it is part of a distribution that is not installed.
+            MissingDistribution: the module belongs to a distribution that is not installed.
         """
         if not name.startswith(_HOUSE):
             return None
@@ -46,10 +46,10 @@ class Moved:
         return ModuleSpec(name, self, origin=there)  # type: ignore[arg-type]
 
     def create_module(self, spec: ModuleSpec) -> None:
-        """Let the machinery make the module that :meth:`exec_module` replaces."""
+        """Use the default module, which :meth:`exec_module` replaces."""
 
     def exec_module(self, module: ModuleType) -> None:
-        """Put the module of the new place where the old one is looked for."""
+        """Register the module of the new name under the old one."""
         import warnings
         from importlib import import_module
 
@@ -64,7 +64,7 @@ class Moved:
 
 
 def _new_place(name: str) -> str | None:
-    """Return the new place of the module ``veridical.NAME``; None where it never moved."""
+    """Return the new name of the module ``veridical.NAME``; None if it never moved."""
     parts = name.split(".")
     for n in range(len(parts), 0, -1):
         known, rest = ".".join(parts[:n]), parts[n:]
@@ -79,5 +79,5 @@ def _new_place(name: str) -> str | None:
 
 
 def _is_added(known: str, parts: list[str]) -> bool:
-    """Return True if a distribution says where a module below a moved one is."""
+    """Return True if a distribution provides the location of a module below a moved one."""
     return parts[0] in plugins.LAB[plugins.NAMES] and known in plugins.points(plugins.NAMES)

@@ -1,8 +1,8 @@
-"""Commands, scorers, models, results and names that other distributions add."""
+"""Plug-ins: commands, scorers, models, results and names of other distributions."""
 
 from __future__ import annotations
 
-TYPE_CHECKING = False  # typing's own would be most of what importing the package costs
+TYPE_CHECKING = False  # typing's own would dominate the import time
 if TYPE_CHECKING:
     from collections.abc import Callable
     from importlib.metadata import EntryPoint
@@ -14,7 +14,7 @@ MODELS = "veridical.models"
 NAMES = "veridical.names"
 RESULTS = "veridical.results"
 
-#: The names that veridical-lab adds, by group. They are known without it, to say what is missing.
+#: Names provided by veridical-lab, by group; known without it, for the message about its absence.
 LAB: dict[str, frozenset[str]] = {
     COMMANDS: frozenset({"bench", "rank", "redteam", "study", "train"}),
     NAMES: frozenset(
@@ -40,14 +40,14 @@ LAB: dict[str, frozenset[str]] = {
     RESULTS: frozenset({"bench", "rank"}),
 }
 
-#: What the package itself has of a group. :mod:`veridical` fills it in, which lies above the rest.
+#: The package's own entries by group, set by :mod:`veridical`, which is in a higher layer.
 OWN: dict[str, Callable[[], Any]] = {}
 
 _points: dict[str, dict[str, EntryPoint]] = {}
 
 
 def points(group: str) -> dict[str, EntryPoint]:
-    """Return the entry points of a group by name; of equal names the first that is installed."""
+    """Return the entry points of a group by name; of equal names, the first installed."""
     if group not in _points:
         from importlib.metadata import entry_points
 
@@ -59,10 +59,10 @@ def points(group: str) -> dict[str, EntryPoint]:
 
 
 def load(group: str, name: str, called: str = "") -> Any:
-    """Load what a distribution adds to ``group`` under ``name``.
+    """Load the entry ``name`` that a distribution adds to ``group``.
 
     Args:
-        called: how the user named it, for the message.
+        called: the name used by the user, for the message.
 
     Raises:
         MissingDistribution: no installed distribution has the name.
@@ -75,13 +75,13 @@ def load(group: str, name: str, called: str = "") -> Any:
         usual = f"veridical.{name}" if group == NAMES else f"{kind} {name!r}"
         raise MissingDistribution(
             f"{called or usual} is part of veridical-lab, which is not installed; "
-            "in a checkout: pip install . packages/veridical-lab"
+            "in a checkout, run: pip install . packages/veridical-lab"
         )
     return point.load()
 
 
 def import_string(place: str) -> Any:
-    """Return what ``module:object`` names."""
+    """Import the object ``module:object``."""
     from importlib import import_module
 
     module, _, name = place.partition(":")

@@ -1,4 +1,4 @@
-"""``check_one`` and ``acheck_one``: one answer at once, by engines that stay warm."""
+"""``check_one`` and ``acheck_one``: checks of single answers by warm engines."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from veridical.retrieval.search import Retriever
     from veridical.run.options import CheckKeywords
 
-#: Options of :func:`veridical.check` that are about many records, or about the folder of a run.
+#: Options of :func:`veridical.check` for many records or for the run directory.
 OF_MANY = {
     "out",
     "limit",
@@ -50,7 +50,7 @@ OF_MANY = {
     "notify",
     "sampling",
 }
-#: Options that need the folder of a run for a time.
+#: Options that need a temporary run directory.
 _IN_A_FOLDER = ("corpus", "select", "repair")
 
 
@@ -58,8 +58,7 @@ _engines = WarmEngines()
 
 
 class OneKeywords(EngineKeywords, total=False):
-    """The options of :func:`check_one`: those of :func:`veridical.check` that mean something for
-    one answer."""
+    """Options of :func:`check_one`: those of :func:`veridical.check` that apply to one answer."""
 
     scorers: str | Iterable[str | BoundScorer] | None
     preset: str
@@ -88,27 +87,28 @@ def check_one(
     engine: Engine | None = None,
     **options: Unpack[OneKeywords],
 ) -> Result:
-    """Check one answer: ``result.verdict``, ``result.risk``, ``result.spans``,
-    ``result.worst``, ``result.explain()``.
+    """Check one answer.
+
+    The result has ``verdict``, ``risk``, ``spans``, ``worst`` and ``explain()``.
 
     The first call loads the models. They stay in memory for later calls, from any thread or event
-    loop, and inside a running one; a few engines with different options are kept, and all are
-    closed when the process ends.
+    loop, also inside a running one. A few engines with different options are kept; all are closed
+    when the process ends.
 
     Args:
         response: the answer.
-        contexts: the sources that it should follow.
-        question: what was asked, as text or as chat messages.
+        contexts: sources on which the answer should be based.
+        question: the question, as text or as chat messages.
         samples: other answers to the same question.
         reference: the right answer, or several.
         engine: an :class:`~veridical.Engine` of your own instead of a warm one.
         options: ``scorers``, ``preset``, ``prior``, ``strictness``, ``against``, ``answer``,
             ``paper_forms``, ``claims``, ``corpus`` and ``corpus_...``, ``policy``, ``select``,
             ``repair``, and those of :class:`~veridical.Engine` (``nli``, ``llm``, ``store``, ...),
-            as :func:`veridical.check` reads them.
+            as for :func:`veridical.check`.
 
     Raises:
-        UsageError: an argument or an option does not fit; the message names it.
+        UsageError: an argument or option is invalid; the message names it.
         ModelError: a model cannot be loaded.
     """
     one = _One.of(
@@ -131,7 +131,7 @@ def check_one(
         try:
             return one.result(work.result())
         finally:
-            work.cancel()  # when waiting was interrupted
+            work.cancel()  # if waiting was interrupted
 
 
 async def acheck_one(
@@ -144,8 +144,7 @@ async def acheck_one(
     engine: Engine | None = None,
     **options: Unpack[OneKeywords],
 ) -> Result:
-    """:func:`check_one` for callers with an event loop, which goes on running meanwhile.
-    Cancelling stops the work."""
+    """Run :func:`check_one` without blocking the caller's event loop. Cancelling stops the work."""
     one = _One.of(
         {
             "response": response,
@@ -167,7 +166,7 @@ async def acheck_one(
 
 @dataclass(frozen=True)
 class _One:
-    """One answer with what is to be done to it."""
+    """One answer, and the options of its check."""
 
     record: Record
     request: Request
@@ -178,14 +177,15 @@ class _One:
     def of(
         cls, arguments: Mapping[str, Any], engine: Engine | None, options: Mapping[str, Any]
     ) -> _One:
-        """
+        """Validate the arguments and options of a check.
+
         Raises:
-            UsageError: an argument or an option does not fit.
+            UsageError: an argument or option is invalid.
         """
         for name in options:
             if name in OF_MANY:
                 raise UsageError(
-                    f"check_one has no option {name!r}, which is for many answers: use "
+                    f"check_one has no option {name!r}, which applies to many answers; use "
                     f"veridical.check([...], {name}=...)"
                 )
             field = next((f for f, names in ALIASES.items() if name in (f, *names)), None)
@@ -208,23 +208,23 @@ class _One:
 
     @property
     def needs_folder(self) -> bool:
-        """Whether it is done as a run with a folder of its own."""
+        """True if the check needs a run directory."""
         return any(getattr(self.request.options, name) is not None for name in _IN_A_FOLDER)
 
     def engine(self) -> AbstractContextManager[Engine]:
-        """The engine that does it: one's own, or a warm one."""
+        """Return the engine of the check: the caller's own, or a warm one."""
         if self.request.engine is not None:
             return nullcontext(self.request.engine)
         return _engines.use(self.request.engine_options)
 
     def start(self, engine: Engine) -> Future[bytes]:
-        """Load the models it needs, and begin. The future has the result line, or a UsageError
-        where a model or an LLM that is needed cannot be had."""
+        """Load the required models, and start the check. The future has the result line, or a
+        UsageError if a required model or LLM is not available."""
         task = Task(self.request.scorers, self.request.strictness)
         return engine.submit(engine.score_one(self.record, task))
 
     def result(self, line: bytes) -> Result:
-        """The result of the line, with what the policy decides."""
+        """Return the result of the line, with the policy's decision."""
         result = Result.model_validate_json(line)
         policy = self.request.policy
         if policy is None:
@@ -234,10 +234,10 @@ class _One:
 
 
 def _plain(name: str, value: Any) -> Any:
-    """A list in the place of a tuple, an array or another collection; documents as objects.
+    """Return a tuple, array or other collection as a list, and documents as objects.
 
     Raises:
-        RowProblem: it holds what no record can.
+        RowProblem: it contains a value that no record can represent.
     """
     if isinstance(value, Iterable) and not isinstance(value, (str, bytes, Mapping)):
         value = list(value) if not hasattr(value, "page_content") else value
@@ -247,10 +247,10 @@ def _plain(name: str, value: Any) -> Any:
 
 
 def _only(results: Results) -> Result:
-    """The one result.
+    """Return the single result.
 
     Raises:
-        VeridicalError: the record became a row error, such as by a retrieval that failed.
+        VeridicalError: the record became a row error, for example by failed retrieval.
     """
     for result in results:
         return result

@@ -1,3 +1,3 @@
-"""The package's version, in one place that costs nothing to import."""
+"""The package's version; its import costs nothing."""
 
 __version__ = "0.2.0"

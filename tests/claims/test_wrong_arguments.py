@@ -18,7 +18,7 @@ from veridical.tuning.options import TuneOptions
     ("function", "arguments", "why"),
     [
         (claims.check, (3, "x"), "claims must be a text, a Claim or a list of them, not 3"),
-        (claims.check, (["a", 3], "x"), "a list of them; there is 3"),
+        (claims.check, (["a", 3], "x"), "a list of them, not a list with 3"),
         (claims.check, ("a", 3), "passages must be a text or a list of them, not 3"),
         (claims.check, ("a", {"a": 1}), "passages must be a text"),
         (claims.extract, (3,), "response must be a text or a Record, not 3"),

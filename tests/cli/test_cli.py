@@ -189,7 +189,7 @@ def test_plan_at_scale_is_printed_and_written(run: Run, folder: Path) -> None:
     assert "1 000 000 000 records like these 3" in done.stdout and "unchecked" in done.stdout
     assert "fast, then scorers (10%)" in done.stdout and "rent" in done.stdout
     few = run("plan", "answers.jsonl", "--records", "2")
-    assert few.returncode == 1 and "--records 2 is less than the 3 rows" in few.stderr
+    assert few.returncode == 1 and "--records 2 must be at least the 3 rows" in few.stderr
 
 
 def test_lists(run: Run) -> None:

@@ -153,5 +153,5 @@ def test_an_llm_that_only_a_scorer_names_is_no_reason_to_ask_for_another(
     settings: dict[str, Any] = {"corpus": Finds(), "processes": 0, "store": tmp_path / "store"}
     results = veridical.check(ROWS, scorer, out=tmp_path / "run", **settings)
     assert [next(iter(r.scores.values())).status for r in results] == ["scored", "scored"]
-    with pytest.raises(veridical.errors.UsageError, match="only an LLM can write queries"):
+    with pytest.raises(veridical.errors.UsageError, match="writing queries requires an LLM"):
         veridical.check(ROWS, scorer, corpus_query="llm", **settings)

@@ -289,12 +289,12 @@ def test_what_does_not_go_together(fake: None, tmp_path: Path) -> None:
             veridical.check(row, "claims", processes=0, **options)
         return str(error.value)
 
-    assert "corpus_pages is of what finds contexts" in refusal(corpus_pages=2)
-    assert "corpus_query is of what finds contexts" in refusal(corpus_query="llm", llm=FakeLlm())
-    assert "corpus_top is of what finds contexts" in refusal(corpus_top=2)
-    assert "only an LLM can write queries" in refusal(corpus_query="llm", corpus="search:web")
+    assert "corpus_pages requires corpus=" in refusal(corpus_pages=2)
+    assert "corpus_query requires corpus=" in refusal(corpus_query="llm", llm=FakeLlm())
+    assert "corpus_top requires corpus=" in refusal(corpus_top=2)
+    assert "writing queries requires an LLM" in refusal(corpus_query="llm", corpus="search:web")
     assert "'lm'" in refusal(corpus_query="lm", corpus="search:web")
-    assert "is for a search service" in refusal(corpus_pages=2, corpus=tmp_path)
+    assert "requires a search service" in refusal(corpus_pages=2, corpus=tmp_path)
     for n, why in ((0, "at least 1"), (11, "at most 10")):
         assert why in refusal(corpus_pages=n, corpus="search:web")
     assert "no search service 'web'" in refusal(corpus_pages=2, corpus="search:web")

@@ -185,7 +185,7 @@ def test_a_cascade_takes_what_its_tiers_do_for_those_that_reach_them(tmp_path: P
     [
         ({"records": 0}, "records must be at least 1"),
         ({"records": 1.5}, "records must be a whole number"),
-        ({"records": 19}, "records 19 is less than the 20 rows"),
+        ({"records": 19}, "records 19 must be at least the 20 rows"),
         ({"hours": 3.0}, "hours goes with records=N"),
         ({"cores": 2}, "cores goes with records=N"),
         ({"records": N, "cores": 0}, "cores must be at least 1"),

@@ -26,7 +26,7 @@ def test_contexts(capsys: pytest.CaptureFixture[str]) -> None:
     ]
     veridical.check(rows, "nli_grounding", nli="mini", store=None).summary()
     (told,) = warnings(capsys)
-    assert "12% of the contexts looked at (1 of 8: de 1)" in told
+    assert "12% of the contexts inspected (1 of 8: de 1)" in told
     veridical.check(rows[1:], "nli_grounding", nli="mini", store=None).summary()
     veridical.check(rows, "support", store=None).summary()  # asks no model
     assert warnings(capsys) == []
@@ -39,7 +39,7 @@ def test_a_corpus(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     rows = [{"prompt": "When did the bridge open?", "response": "The bridge opened in 1932."}]
     veridical.check(rows, "nli_grounding", nli="mini", store=None, corpus=str(tmp_path)).summary()
     (told,) = warnings(capsys)
-    assert "50% of the passages looked at (1 of 2: de 1)" in told
+    assert "50% of the passages inspected (1 of 2: de 1)" in told
 
 
 def test_nothing_is_said_of_a_language_that_is_read(capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,4 +1,4 @@
-"""What ``veridical sample`` would ask and write, by its own code with a model that counts."""
+"""Plan of ``veridical sample``, by its own code with a counting model."""
 
 from __future__ import annotations
 
@@ -29,18 +29,18 @@ if TYPE_CHECKING:
     from veridical.sampling.answers_file import KeptAnswers
     from veridical.sampling.sample_run import Leg
 
-#: Figures that are less where adaptive sampling stops early.
+#: Figures that are lower if adaptive sampling stops early.
 _RANGED = ("calls", "tokens_in", "tokens_out", "cost")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Answering:
-    """A sampling that is planned.
+    """A planned sampling.
 
     Attributes:
-        legs: asked one after another, each of its one of ``endpoints``.
-        kept: what it has written so far.
-        store: folder of the journal; None: the sampling has its own.
+        legs: runs in sequence, each with one of ``endpoints``.
+        kept: answers written so far.
+        store: folder of the journal; None if the sampling has its own.
     """
 
     legs: Sequence[Leg]
@@ -53,22 +53,23 @@ class Answering:
     retry_failed: bool
 
     def plan(self, speeds: SpeedOptions) -> dict[str, Any]:
-        """Prompts, calls, tokens and hours of each leg and of all. Nothing is asked or written.
+        """Return prompts, calls, tokens and hours of each leg and in total, without any call or
+        output.
 
-        Tokens out, cost and hours are at most, and every sample is drawn that there may be;
-        ``least`` is of as few as adaptive sampling may draw. ``journaled`` are answers that need
-        not be asked for: they are in the journal, or an earlier leg puts them there.
+        Tokens out, cost and hours are upper bounds with all possible samples. ``least`` assumes
+        that adaptive sampling draws as few as possible. ``journaled`` answers need no call: they
+        are in the journal, or an earlier leg puts them there.
 
         Returns:
             ``{"legs": [{"name", "llm", "model", "decoding", "prompts", "answered", "bad_rows",
-            "bad_row", "calls", "journaled", "tokens_in", "tokens_out", "cost", "complete",
-            "hours", "least"}], "prompts", "answered", "bad_rows", ..., "least",
-            "tokens_per_second"}``. ``prompts`` are those to be asked, ``answered`` those that have
-            their answers; ``bad_row`` says what is wrong with the first that cannot be asked.
+            "bad_row", "calls", "journaled", "tokens_in", "tokens_out", "cost", "complete", "hours",
+            "least"}], "prompts", "answered", "bad_rows", ..., "least", "tokens_per_second"}``.
+            ``prompts`` are still to be answered, ``answered`` have their answers; ``bad_row`` is
+                the
+            problem of the first invalid one.
 
         Raises:
-            UsageError: a model is not there, a budget cannot be kept with it, or there is no
-                prompt.
+            UsageError: a model is not available, cannot respect a budget, or there is no prompt.
         """
         legs = asyncio.run(self._plan(speeds))
         bad_row = next((leg["bad_row"] for leg in legs if leg["bad_row"]), None)
@@ -119,7 +120,7 @@ class Answering:
                 if rows is not None:
                     async with aclosing(answers(rows, sampler)) as outcomes:
                         async for outcome in outcomes:
-                            assert not isinstance(outcome, Record)  # nothing passes
+                            assert not isinstance(outcome, Record)  # no row passes
                             progress.count(outcome)
                             if bad_row is None and not isinstance(outcome, Answered):
                                 bad_row = _problem_text(outcome)
@@ -142,7 +143,7 @@ def _problem_text(problem: Failed | RowError) -> str:
 
 
 def _total_of(needed: Ledger, further: Ledger, speed: float | None) -> dict[str, Any]:
-    """The figures of a leg's calls, with those of the fewest that there can be."""
+    """Return the figures of a leg's calls, with those of the fewest possible calls."""
     most = total_of([of_ledger(needed), of_ledger(further)], speed)
     fewest = of_ledger(needed)
     return {**most, "least": {name: fewest[name] for name in _RANGED}}

@@ -1,6 +1,6 @@
-"""What stands for models in a dry run: it counts requests, and computes next to nothing.
+"""Stand-ins for models in a dry run: they count requests and compute almost nothing.
 
-:func:`stand_in` says which class stands for which kind of model.
+:func:`stand_in` selects the class for each kind of model.
 """
 
 from __future__ import annotations
@@ -32,24 +32,24 @@ from veridical.llm.service import LlmService
 from veridical.llm.turns import Text, prompt_text, shared
 from veridical.run.pretending import nothing_follows
 
-_RESTATED = 64  # tokens, roughly, of the rule that is added where a reply has no verdict
-_TIMED = 3  # real forwards that give the rate
+_RESTATED = 64  # approximate tokens of the rule that is added if a reply has no verdict
+_TIMED = 3  # real forwards that determine the rate
 
 
 class _Counting:
-    """Tokenises like the model it stands for and computes nothing, but for a few timed
-    forwards of a local model."""
+    """Counting stand-in: tokenises like its model, without computation except a few timed forwards
+    of a local model."""
 
     def __init__(self, model: Any) -> None:
         self._model = model
-        self.workers: int = model.workers  # by which a few windows are shared
+        self.workers: int = model.workers  # among which a few windows are split
         self.name: str = model.name
         self.revision: str = model.revision
         self.scripts: frozenset[str] | None = getattr(model, "scripts", None)
         self.languages: frozenset[str] | None = getattr(model, "languages", None)
         self.batch_tokens: int = model.batch_tokens
         self._timings: list[tuple[int, float]] = []
-        self._timing = threading.Lock()  # one alone, so that none slows another
+        self._timing = threading.Lock()  # one at a time, so that timings do not affect each other
 
     def windows(self, requests: Sequence[Any]) -> list[list[Window]]:
         windows: list[list[Window]] = self._model.windows(requests)
@@ -62,8 +62,8 @@ class _Counting:
     def _timed(
         self, batch: Sequence[Window], *mode: bool, forward: str = "run"
     ) -> list[Any] | None:
-        """Outputs of a real forward; None once there have been enough. As many run side by side
-        as in a run: what shares its cores is timed as such."""
+        """Return the outputs of a real forward; None once enough were timed. As many run
+        concurrently as in a run, so that shared cores are timed as shared."""
         if not self.local or len(self._timings) >= _TIMED:
             return None
         with self._timing, ThreadPoolExecutor(self.workers) as pool:
@@ -78,22 +78,22 @@ class _Counting:
         return outputs[0]
 
     def _size(self, batch: Sequence[Window]) -> int:
-        """Tokens that a forward over ``batch`` works on."""
+        """Count the tokens that a forward over ``batch`` processes."""
         return len(batch) * max(w.length for w in batch)
 
     @property
     def local(self) -> bool:
-        """Whether a forward costs nothing but time here."""
+        """True if the model runs on this computer."""
         return getattr(self._model, "local", True)
 
     @property
     def timed(self) -> float:
-        """Seconds that the timed forwards took."""
+        """Seconds of the timed forwards."""
         return sum(seconds for _, seconds in self._timings)
 
     def seconds(self, padded: int) -> float | None:
-        """Time for ``padded`` tokens by the rate of the timed forwards, of all workers together;
-        None when unknown."""
+        """Estimate the time for ``padded`` tokens by the timed rate of all workers together; None
+        if unknown."""
         timed = self._timings[1:] or self._timings  # the first forward warms up
         if not padded:
             return 0.0
@@ -103,7 +103,7 @@ class _Counting:
 
 
 class CountingEncoder(_Counting):
-    """Stands for an :class:`Encoder`."""
+    """Stand-in for an :class:`Encoder`."""
 
     def __init__(self, model: Encoder) -> None:
         super().__init__(model)
@@ -140,7 +140,7 @@ class CountingEncoder(_Counting):
 
 
 class CountingNli(_Counting):
-    """Stands for an :class:`NliModel`."""
+    """Stand-in for an :class:`NliModel`."""
 
     def __init__(self, model: NliModel) -> None:
         super().__init__(model)
@@ -153,7 +153,7 @@ class CountingNli(_Counting):
 
 
 class CountingReader(_Counting):
-    """Stands for a :class:`LanguageModel`."""
+    """Stand-in for a :class:`LanguageModel`."""
 
     def __init__(self, model: Any) -> None:
         super().__init__(model)
@@ -166,7 +166,7 @@ class CountingReader(_Counting):
         return tokens_read(self, batch) if hasattr(self, "shared") else super()._size(batch)
 
     def assemble(self, windows: Sequence[Window], outputs: Sequence[Any]) -> TokenProbabilities:
-        """One token, as likely as not: lengths do not count here."""
+        """Return one token with probability about one half: lengths do not count here."""
         place, even = np.zeros(1, np.int64), np.full(1, -0.7)
         return TokenProbabilities(
             place, place + 1, even, even[:, None], np.full(1, 0.7), np.full(1, -9.0)
@@ -182,7 +182,7 @@ class CountingReader(_Counting):
 
 
 class CountingModel(_Counting):
-    """Stands for a :class:`Checkpoint`, or any other back end that can ``pretend``."""
+    """Stand-in for a :class:`Checkpoint`, or any other back end that can ``pretend``."""
 
     def run(self, batch: Sequence[Window]) -> list[Any]:
         self._timed(batch)
@@ -202,20 +202,20 @@ _COUNTING: dict[str, type[_Counting]] = {
 
 
 def stand_in(kind: Kind, back_end: Any) -> Any:
-    """Return what counts in the place of ``back_end``."""
+    """Make the counting stand-in for ``back_end``."""
     return _COUNTING.get(kind.name, CountingModel)(back_end)
 
 
 class CountingLlm:
-    """Stands for what makes the calls: counts, and answers with whatever fits.
+    """Stand-in for an LLM client: counts calls, and returns suitable answers.
 
     Args:
-        endpoint: whose prices hold.
-        again: ledger of the calls that follow where a reply has no verdict.
+        endpoint: endpoint with the prices.
+        again: ledger of the repeated calls after replies without a verdict.
 
     Attributes:
-        shares_prefixes: as the client that it stands for. Of each prompt what it has in common
-            with the one before counts as read, roughly: by characters.
+        shares_prefixes: as for the real client. The part of each prompt that it shares with the
+            one before counts as cached, approximately, by characters.
     """
 
     def __init__(self, endpoint: Endpoint, again: Ledger | None = None) -> None:
@@ -242,7 +242,7 @@ class CountingLlm:
         return replies
 
     def _usage(self, request: ChatRequest) -> Usage:
-        """Tokens of one answer to ``request``, roughly, and at most."""
+        """Estimate the tokens of one answer to ``request``: its maximum."""
         tokens, cached = rough_tokens(request), None
         if self.shares_prefixes:
             text = prompt_text(request)
@@ -251,11 +251,12 @@ class CountingLlm:
         return Usage(tokens, longest_answer(self._endpoint, request), cached)
 
     async def close(self) -> None:
-        """Do nothing: nothing was opened."""
+        """Do nothing: there is nothing to close."""
 
 
 class CountingAnswers(CountingLlm):
-    """Answers prompts, each time by another short sentence: equal ones would be judged once."""
+    """Stand-in that answers each prompt by a different short sentence, as equal ones would be
+    judged once."""
 
     def __init__(self, endpoint: Endpoint) -> None:
         super().__init__(endpoint)
@@ -273,21 +274,21 @@ class CountingAnswers(CountingLlm):
 
 
 class CountingChat:
-    """The calls of sampling, on accounts of their own.
+    """Counted calls of sampling, on separate accounts.
 
     Attributes:
-        needed: of the draws up to number ``least``, and of the greedy responses.
-        further: of the draws beyond, which adaptive sampling may find unnecessary.
+        needed: ledger of draws below number ``least``, and of greedy responses.
+        further: ledger of further draws, which adaptive sampling may not need.
     """
 
     def __init__(self, endpoint: Endpoint, identity: str, journal: Journal, least: int) -> None:
         self._service = LlmService(endpoint, client=CountingAnswers(endpoint))
         self._service.identity = identity
-        self._least = max(1, least)  # a response, even where no sample is drawn
+        self._least = max(1, least)  # a response, even without samples
         self.needed, self.further = Account(journal), Account(journal)
 
     async def chat_each(self, requests: Sequence[ChatRequest]) -> list[Reply | LlmError]:
-        needed = [r for r in requests if r.ordinal < self._least]  # ordinals only go up
+        needed = [r for r in requests if r.ordinal < self._least]  # ordinals only increase
         further = requests[len(needed) :]
         return [
             *await self._service.chat_each(needed, self.needed),
@@ -296,10 +297,10 @@ class CountingChat:
 
 
 class CountingLlms(Llms):
-    """The engine's LLMs, none of which is called.
+    """Counting stand-ins for the engine's LLMs.
 
     Attributes:
-        again: what replies without a verdict would be asked for at most.
+        again: maximum calls repeated after replies without a verdict.
     """
 
     def __init__(self, real: Llms) -> None:

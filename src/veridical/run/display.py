@@ -1,4 +1,4 @@
-"""How far work is, shown while it goes on: in a terminal, in a notebook, or in a log."""
+"""Progress display: in a terminal, in a notebook or in a log."""
 
 from __future__ import annotations
 
@@ -13,11 +13,12 @@ if TYPE_CHECKING:
 
     from veridical.engine.progress import Progress
 
-#: Seconds between two looks at the work.
+#: Seconds between two updates.
 TICK = 0.2
-#: A log gets a line after so many seconds at least, and so much more of the work, or so long.
+#: Minimum interval of log lines, minimum further share of the work, and interval after which a line
+#: is printed anyway.
 LINE_EVERY, LINE_SHARE, LINE_AT_LEAST = 10.0, 0.1, 60.0
-#: Time left is told after so many seconds, and so much of the work.
+#: Minimum elapsed seconds and share of the work for an estimate of the time left.
 _SECONDS, _SHARE = 5.0, 0.05
 _BAR, _WIDEST = 16, 80  # columns
 
@@ -25,7 +26,7 @@ T_co = TypeVar("T_co", covariant=True)
 
 
 class Watched(Protocol[T_co]):
-    """A run under way, such as a :class:`veridical.api.Job`."""
+    """A run in progress, such as a :class:`veridical.api.Job`."""
 
     @property
     def current(self) -> tuple[str, Progress]: ...
@@ -34,8 +35,8 @@ class Watched(Protocol[T_co]):
 
 
 class StageEstimate:
-    """What may be said of a stage of the work: a share that never falls, and the time left where
-    it means something."""
+    """Estimate for a stage of the work: a share that never falls, and the time left if
+    meaningful."""
 
     def __init__(self, now: float) -> None:
         self.share: float | None = None
@@ -44,19 +45,20 @@ class StageEstimate:
         self._before: float | None = None  # share done by earlier runs
 
     def update(self, now: float, share: float | None) -> None:
-        """Take note of the ``share`` of the work that is done; None where it is unknown."""
+        """Record the completed ``share`` of the work; None if unknown."""
         if share is None:
             return
         if self._before is None:
             self._from, self._before = now, share
-        self.share = min(0.99, max(share, self.share or 0.0))  # the end is told by the end
+        # only the end itself shows completion
+        self.share = min(0.99, max(share, self.share or 0.0))
         here, seconds = self.share - self._before, now - self._from
         if seconds >= _SECONDS and here >= _SHARE * (1 - self._before):
             self.left = seconds * (1 - self.share) / here
 
 
 def time_left(seconds: float) -> str:
-    """A span of time as one would say it."""
+    """Format a span of time in words."""
     if seconds < 10:
         return "a few seconds left"
     if seconds < 90:
@@ -67,10 +69,10 @@ def time_left(seconds: float) -> str:
 
 
 class Display:
-    """How far work is, in one line that changes, or in a line now and then in a log.
+    """Progress display: one changing line, or occasional lines in a log.
 
     Args:
-        console: a terminal, or a log; None shows it in the notebook.
+        console: a terminal, or a log; None displays in the notebook.
     """
 
     def __init__(self, console: Console | None) -> None:
@@ -91,8 +93,8 @@ class Display:
             self._handle.update({"text/plain": "", "text/html": ""}, raw=True)
 
     def update(self, stage: str, share: float | None, details: Sequence[str] = ()) -> None:
-        """Show what is being done, the ``share`` of it that is done (None where that is unknown),
-        and as many ``details`` as there is room for."""
+        """Show the stage, its completed ``share`` (None if unknown), and as many ``details`` as
+        fit."""
         now = time.monotonic()
         if stage != self._stage:
             self._stage, self._estimate = stage, StageEstimate(now)
@@ -138,7 +140,7 @@ class Display:
         page = f"<progress{bar}></progress> <span>{escape(text)}</span>"
         bundle = {"text/plain": text, "text/html": page}
         if self._handle is None:
-            display = sys.modules["IPython"].display  # it is a notebook: IPython is there
+            display = sys.modules["IPython"].display  # in a notebook, IPython is always present
 
             self._handle = display.display(bundle, raw=True, display_id=True)
         else:
@@ -146,7 +148,7 @@ class Display:
 
 
 def _fitting(parts: Sequence[str], room: int) -> str:
-    """As many of the ``parts``, in order, as there is room for."""
+    """Join as many of the ``parts``, in order, as fit."""
     text = ""
     for part in parts:
         longer = f"{text}, {part}" if text else part
@@ -156,10 +158,10 @@ def _fitting(parts: Sequence[str], room: int) -> str:
 
 
 def display_for(progress: bool | None, stream: IO[str] | None = None) -> Display | None:
-    """Where :func:`veridical.check` shows how far it is: None for nowhere.
+    """Return the progress display of :func:`veridical.check`; None for no display.
 
     Args:
-        progress: whether to show it; None: on a terminal and in a notebook.
+        progress: True or False; None displays on a terminal and in a notebook.
         stream: default: standard error.
     """
     if progress is False:
@@ -175,13 +177,13 @@ def display_for(progress: bool | None, stream: IO[str] | None = None) -> Display
 
 
 def _in_kernel() -> bool:
-    """Whether this is a notebook's process: IPython itself was imported by it."""
+    """Return True in a notebook's process, which has imported IPython itself."""
     shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
     return getattr(shell, "kernel", None) is not None
 
 
 def watch(job: Watched[T_co], display: Display) -> T_co:
-    """The results of ``job``; how far it is is shown meanwhile."""
+    """Return the results of ``job``, showing its progress meanwhile."""
     while True:
         try:
             return job.wait(TICK)
@@ -190,13 +192,13 @@ def watch(job: Watched[T_co], display: Display) -> T_co:
 
 
 def show(job: Watched[Any], display: Display) -> None:
-    """Show how far ``job`` is."""
+    """Show the progress of ``job``."""
     stage, progress = job.current
     display.update(stage or "scoring", progress.done, details_of(progress))
 
 
 def details_of(progress: Progress) -> list[str]:
-    """What there is to say of a run, the most useful first."""
+    """Return details of a run, most useful first."""
     finished = progress.records + progress.resumed
     rows = progress.rows
     counted = f"{finished:,}" if rows is None else f"{finished:,} of {rows - progress.row_errors:,}"

@@ -1,4 +1,4 @@
-"""The dry run: the run's own code over models that count instead of computing."""
+"""Dry run: the run's own code with counting models."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from veridical.run.inputs import Inputs
     from veridical.sampling.stream import Prompts
 
-#: What stands for models, by kind and revision.
+#: Stand-ins of models, by kind and revision.
 StandIns = dict[tuple[str, str], Any]
 
 
@@ -52,52 +52,49 @@ def dry_run(
     cold: bool = False,
     stand_ins: StandIns | None = None,
 ) -> dict[str, Any]:
-    """Counts of what ``task`` would ask of each model, and an estimate of the time.
+    """Count the requests of ``task`` to each model, and estimate the time.
 
-    ``stores`` says whether the run would have a store, be it one that does not exist yet.
-    ``models[].requests`` are distinct texts or pairs, ``stored`` those the store would answer,
-    ``windows`` and ``tokens`` what would go through the model, ``padded`` the same with padding;
-    ``seconds`` is None where nothing tells, as it is where an LLM is called. ``scoring_seconds``
-    are without what comes once, such as loading models or indexing a corpus, and without LLM
-    calls. Of a scorer that asks checkpoints on by what they wrote, the later rounds are counted as
-    far as pretended texts lead.
+    ``stores`` is True if the run would have a store, even one that does not exist yet.
+    ``models[].requests`` are distinct texts or pairs, ``stored`` those that the store answers.
+    ``windows`` and ``tokens`` pass through the model; ``padded`` includes padding. ``seconds`` is
+    None if unknown, as with an LLM. ``scoring_seconds`` excludes one-time work, such as loading
+    models or indexing a corpus, and LLM calls. If a scorer requests further checkpoint outputs
+    depending on earlier ones, later rounds are counted as far as pretended texts lead.
 
-    ``llm``: ``calls`` to be paid, ``journaled`` ones that are not, ``tokens_in`` by the length of
-    the texts, and ``tokens_out`` and ``cost`` as though every answer were as long as it may be;
-    None where nothing limits it, or prices are not known. ``tokens_cached`` of ``tokens_in`` need
-    not be read by a model that llama.cpp runs here, as the prompt before begins likewise.
-    ``sampling`` (None where no prompt is answered) and ``scoring`` have the same, each for its
-    part, and ``least`` (as ``calls``, ``tokens_in``, ``tokens_out``, ``cost``) where adaptive
-    sampling stops as early as it can; the other figures are of all the samples that there may be.
+    ``llm`` has ``calls`` to be paid and ``journaled`` ones that are not, ``tokens_in`` by the
+    length of the texts, and ``tokens_out`` and ``cost`` for answers of maximum length. They are
+    None if there is no limit, or prices are unknown. ``tokens_cached`` of ``tokens_in`` need not be
+    read by a local llama.cpp model, because the previous prompt has the same beginning.
+    ``sampling`` (None if no prompt is answered) and ``scoring`` have the same figures for their
+    parts, and ``least`` (as ``calls``, ``tokens_in``, ``tokens_out``, ``cost``) if adaptive
+    sampling stops as early as possible; the other figures include all possible samples.
 
-    ``again`` has ``calls``, ``tokens_in``, ``tokens_out`` and ``cost`` of the calls that there may
-    be besides: one for each reply that a scorer expects a verdict in, should it have none.
+    ``again`` has ``calls``, ``tokens_in``, ``tokens_out`` and ``cost`` of possible repeated calls:
+    one for each reply that should have a verdict.
 
-    Where a scorer asks on by what was answered, ``calls`` is exact as far as a pretended answer
-    leads. ``complete`` is false where there may be more of them: one failed on that, or what
-    scorers ask is about answers that are still to be given. These count as one short sentence,
-    with the fewest samples; ``models`` counts them so too.
+    If a scorer's requests depend on answers, ``calls`` is exact as far as a pretended answer leads.
+    ``complete`` is False if there may be more calls: a request failed for that reason, or scorers
+    need answers that do not exist yet. These count as one short sentence each, with the fewest
+    samples, also in ``models``.
 
-    ``retrieval``: of a corpus or a search service distinct ``queries``, the most ``pages`` that
-    are fetched where they are, and ``files``, ``documents``, ``passages`` and ``skipped`` of a
-    corpus; None where there is no ``corpus``. The calls that write queries are counted with those
-    of scorers.
+    ``retrieval`` has distinct ``queries`` of a corpus or search service, the maximum ``pages``
+    fetched, and ``files``, ``documents``, ``passages`` and ``skipped`` of a corpus; None without a
+    ``corpus``. Calls that write queries are counted with those of scorers.
 
-    ``steps`` are counted in all of these figures, and each is told of with the ``answers`` that it
-    has scored, and how few there can be (``least``). Which answers are repaired is known where a
-    scorer without a model tells what is unsupported (and ``true``: its scores are those of the
-    run). Elsewhere all are counted that can be, and the plan's own ``least`` is the same plan with
-    none repaired; it is None where all is known. ``rewriting`` of ``llm`` are the calls that have
-    sentences written anew, None where there is no such step.
+    ``steps`` are included in all figures, and each is listed with the ``answers`` that it scores
+    and their minimum (``least``). The repaired answers are known if a scorer without a model finds
+    unsupported text (and ``true``: its scores are those of the run). Otherwise all candidates are
+    counted, and the plan's own ``least`` is the plan without repairs; it is None if all is known.
+    ``rewriting`` of ``llm`` are the calls that rewrite sentences, None without such a step.
 
     Args:
-        pages: results a query whose pages are read; None: none.
-        cold: whether nothing is taken to be stored or journaled yet.
-        stand_ins: what stood for the models in earlier dry runs, and will in later ones: models
-            whose rate is known are not timed again.
+        pages: results per query whose pages are read; None reads no page.
+        cold: True if nothing counts as stored or journaled.
+        stand_ins: stand-ins of earlier and later dry runs: models with a known rate are not timed
+            again.
     """
     for name in engine.llms_of(task):
-        engine.llms.endpoint(name)  # that there is one
+        engine.llms.endpoint(name)  # raises if it does not exist
     with contextlib.ExitStack() as stack:
         run = _DryRun(engine, task, stack, cold, {} if stand_ins is None else stand_ins)
         records = run.open(inputs, stores, corpus, steps, pages)
@@ -112,12 +109,12 @@ def dry_run(
 
 
 class _DryRun:
-    """Counting models, and where they count; closed with ``stack``.
+    """Counting models and their folder; closed with ``stack``.
 
     Attributes:
-        folder: of all that is kept meanwhile.
-        task: with as few samples as adaptive sampling may draw.
-        figures: what there is to say, once records have been scored.
+        folder: temporary folder of everything that is stored.
+        task: the task with as few samples as adaptive sampling may draw.
+        figures: the figures, once records have been scored.
     """
 
     figures: Figures
@@ -151,7 +148,7 @@ class _DryRun:
         steps: Sequence[Step],
         pages: int | None,
     ) -> Input:
-        """Open what the run would use, and ``inputs`` with pretended answers and passages."""
+        """Open the services of the run, and ``inputs`` with pretended answers and passages."""
         engine, limit = self._engine, self.task.limit
         store = None
         if stores:
@@ -193,7 +190,7 @@ class _DryRun:
         return self._stand_ins[key]
 
     def _draw(self, prompts: Prompts, journal: PretendJournal) -> Prompts:
-        """``prompts`` with as many pretended answers as there can be."""
+        """Return ``prompts`` with the maximum number of pretended answers."""
         prompts, least = prompts.with_all_draws()
         llms, sampling = self._engine.llms, prompts.sampling
         needed = least + (sampling.response == "first")
@@ -203,7 +200,7 @@ class _DryRun:
         return prompts
 
     def score(self, records: Input, task: Task, sink: CountingSink) -> None:
-        """Count what scoring ``records`` asks."""
+        """Count the requests of scoring ``records``."""
         services, account = self._services, self._account
         if not hasattr(self, "figures"):
             self.figures = Figures(
@@ -222,7 +219,7 @@ class _DryRun:
     def follow(
         self, steps: Sequence[Step], directory: RunDirectory, records: Any, true: bool
     ) -> None:
-        """Count what the ``steps`` after the scoring ask."""
+        """Count the requests of the ``steps`` after scoring."""
         scorers = self.task.scorers
         results = RunResults(directory, records, scorers, samples=self.task.samples)
         plain = replace(self.task, samples=None, limit=None)
@@ -246,7 +243,7 @@ class _DryRun:
 
 
 def _count_corpus(engine: Engine, retriever: PlannedRetriever) -> EncoderService:
-    """Counts what embedding a corpus and the queries would take."""
+    """Count the requests of embedding a corpus and the queries."""
     backend = engine.embedding().backend
     service = EncoderService(stand_in(KINDS["embedder"], backend), engine.idle_signal, None)
 

@@ -1,4 +1,4 @@
-"""What a dry run says, once it has counted."""
+"""Figures of a dry run."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ if TYPE_CHECKING:
 
 
 class Figures:
-    """The figures of a dry run (:func:`veridical.run.dryrun.dry_run` says what they mean).
+    """The figures of a dry run; see :func:`veridical.run.dryrun.dry_run` for their meaning.
 
     Args:
-        sink: of the records.
-        services: the queue of each role.
-        account: of the calls of scorers, None where nothing calls.
-        chat: of the calls that answer prompts, None where nothing does.
-        again: calls that there may be besides, where replies have no verdict.
-        started: when it began, by the clock ``time.perf_counter``. Made when the records'
-            scoring begins: what was spent and counted before comes once, however many there are.
+        sink: counter of the records.
+        services: request queue of each role.
+        account: account of scorers' calls; None without calls.
+        chat: counter of the calls that answer prompts; None without prompts.
+        again: ledger of possible repeated calls after replies without a verdict.
+        started: start time by ``time.perf_counter``. The object is made when scoring begins:
+            earlier time and counts occur once, whatever the number of records.
 
     Attributes:
-        rewriting: account of the calls that have sentences written anew.
+        rewriting: account of the calls that rewrite sentences.
     """
 
     def __init__(
@@ -66,20 +66,20 @@ class Figures:
         self._setup = self._state()
 
     def add(self, step: Step, sink: CountingSink) -> None:
-        """Tell of a step whose answers are exactly those that ``sink`` has counted."""
+        """Add a step whose number of answers is known exactly."""
         self._sinks.append(sink)
         entry = {"step": step.key, "answers": sink.records, "least": sink.records}
         self._steps.append(entry)
 
     def mark(self) -> None:
-        """What is scored from now on may not be: the figures so far are the least."""
+        """Mark the figures so far as the minimum: later scoring is uncertain."""
         self._before = self._state()
 
     def repaired(self, step: Repairing, sink: CountingSink, *, guessed: int) -> None:
-        """Tell of a repair that began at :meth:`mark`.
+        """Add a repair that began at :meth:`mark`.
 
         Args:
-            guessed: answers of which it is not known whether they are repaired.
+            guessed: number of answers that may or may not be repaired.
         """
         self.add(step, sink)
         if not guessed and not step.asks:
@@ -87,11 +87,11 @@ class Figures:
             return
         assert self._before is not None
         self._steps[-1]["least"] = 0
-        if not guessed and self.rewriting is not None:  # what an LLM will write is not known
+        if not guessed and self.rewriting is not None:  # the text that an LLM will write is unknown
             self._before = replace(self._before, rewriting=replace(self.rewriting.ledger))
 
     def plan(self) -> dict[str, Any]:
-        """The figures, with those of the least that may be asked where that is less."""
+        """Return the figures, with the minimum figures if these are lower."""
         now = self._state()
         before = self._before
         figures = self._figures_of(now, before or now, self._steps)
@@ -109,7 +109,7 @@ class Figures:
         )
 
     def _timings(self) -> float:
-        """Seconds of the forwards that gave the rates, which are no part of the work."""
+        """Return the seconds of the timed forwards, which are not part of the work."""
         return float(sum(service.backend.timed for service in self._distinct))
 
     def _figures_of(
@@ -188,14 +188,14 @@ class Figures:
 
 
 def distinct(services: Mapping[str, Service]) -> list[Service]:
-    """Each of the queues once, whatever roles it has."""
+    """Return each of the queues once, whatever its roles."""
     return list({id(service): service for service in services.values()}.values())
 
 
 @dataclass(frozen=True)
 class _State:
-    """What was counted up to a moment: the ``works`` of the models, the calls of scorers and of
-    rewriting, and the seconds ``spent``."""
+    """Counts at one moment: the ``works`` of the models, the calls of scorers and of rewriting, and
+    the seconds ``spent``."""
 
     works: list[Work]
     scoring: Ledger
@@ -213,7 +213,7 @@ def _sum(one: Ledger, two: Ledger) -> Ledger:
 
 
 def called(ledger: Ledger) -> dict[str, Any]:
-    """The figures of the calls of a ledger."""
+    """Return the figures of the calls of a ledger."""
     return {
         "calls": ledger.calls,
         "tokens_in": ledger.tokens_in,

@@ -1,7 +1,7 @@
-"""What a run reads: records, or prompts that are answered, with contexts found for them.
+"""Inputs of a run: records, or prompts to answer, with retrieved contexts.
 
-It is described first, which gives the run its fingerprint and with that its folder, and then
-opened in that folder, by a run with real models and by a dry run with such as count.
+Inputs are first described, which determines the run's fingerprint and folder. They are then opened
+in that folder, by a run with real models or by a dry run with counting models.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from veridical.run.options import RunOptions
     from veridical.sampling.sampling import Chat
 
-#: Alternatives a token asked for with answers that are to be scored.
+#: Alternatives per token requested with answers that are to be scored.
 ANSWER_LOGPROBS = 5
-_PEEK = 64  # rows that tell whether the input's prompts are still to be answered
+_PEEK = 64  # rows inspected to see if the input's prompts are still to be answered
 
 
 @dataclass(frozen=True)
@@ -35,11 +35,11 @@ class Inputs:
     """The rows of a run, before it has a folder.
 
     Attributes:
-        rows: as they are given; it must be possible to read them again.
-        prompts: those rows with the way in which they are answered; None where they are records.
-        top: passages to find for each statement of a record without contexts; None where nothing
-            is searched.
-        writes: whether an LLM writes what is searched for.
+        rows: the given rows; they must be re-readable.
+        prompts: the rows with their sampling options; None if they are records.
+        top: passages to retrieve for each statement of a record without contexts; None without
+            retrieval.
+        writes: True if an LLM writes the queries.
     """
 
     rows: InputSource
@@ -49,10 +49,10 @@ class Inputs:
 
     @classmethod
     def of(cls, rows: InputSource, options: RunOptions, llms: Llms) -> Inputs:
-        """The inputs that ``options`` ask for.
+        """Return the inputs for ``options``.
 
         Raises:
-            UsageError: a mapped column is not there, or there is no prompt to sample.
+            UsageError: a mapped column is missing, or there is no prompt to sample.
         """
         rows.check_mapping()
         prompts = None
@@ -69,7 +69,7 @@ class Inputs:
         return cls(rows, prompts, top, options.corpus_query == "llm")
 
     def fingerprint(self) -> str:
-        """Hash of the rows, and of how prompts are answered."""
+        """Return a hash of the rows, and of the sampling options."""
         return (self.prompts or self.rows).fingerprint()
 
     def open(
@@ -85,12 +85,13 @@ class Inputs:
         again: Rows | None = None,
         unsealed: bool = False,
     ) -> Opened:
-        """Sources whose answers and contexts are kept in ``folder``; see
-        :class:`~veridical.sampling.stream.SampledSource` and
+        """Open the sources, whose answers and contexts are stored in ``folder``.
+
+        See :class:`~veridical.sampling.stream.SampledSource` and
         :class:`~veridical.retrieval.retrieved.RetrievedSource` for the arguments.
 
         Args:
-            writing: the LLM that writes queries, where one does.
+            writing: the LLM that writes queries, if there is one.
         """
         sampled = None
         if self.prompts is not None:
@@ -133,20 +134,20 @@ class Opened:
 
     @property
     def records(self) -> Any:
-        """The last one: what scorers get."""
+        """The last source, which scorers read."""
         return self.retrieved or self.sampled or self.rows
 
 
 def default_sampling(samples: int | None) -> Sampling:
-    """How prompts are answered where nothing is said of it, for answers that are to be scored."""
+    """Return the default sampling of answers that are to be scored."""
     return Sampling(n=samples or Sampling.n, logprobs=ANSWER_LOGPROBS)
 
 
 def _asks(source: InputSource, sampling: Sampling | None, limit: int | None) -> bool:
-    """Whether prompts of ``source`` are to be answered.
+    """Return True if prompts of ``source`` are to be answered.
 
     Raises:
-        UsageError: they are, by ``sampling``, and every record has a response.
+        UsageError: ``sampling`` was given, and every record has a response.
     """
     from veridical.io.prompts import Unanswered
 
@@ -160,6 +161,6 @@ def _asks(source: InputSource, sampling: Sampling | None, limit: int | None) -> 
     if answered:
         raise UsageError(
             "every record has a response, so there is nothing to sample; "
-            "'veridical sample --response given' draws samples besides responses"
+            "use 'veridical sample --response given' to add samples to responses"
         )
     return True

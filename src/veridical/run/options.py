@@ -1,4 +1,4 @@
-"""What a run is asked for: the options of ``check``, ``plan`` and all that score records."""
+"""Run options of ``check``, ``plan`` and all commands that score records."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ if TYPE_CHECKING:
     from veridical.retrieval.search import Retriever
     from veridical.sampling.sampling import Sampling
 
-#: Tokens a second that models of ``veridical models get`` write, several replies side by side, on
-#: two cores that other work shares: on idle ones it is two or three times that.
+#: Tokens per second of models of ``veridical models get``, with several concurrent replies, on two
+#: cores that are shared with other work; on idle cores it is two or three times as fast.
 SPEEDS = {"local:smollm2": 20.0, "local:qwen-0.5b": 6.0, "local:qwen-1.5b": 3.0}
-#: Help of the option, in each class that has it.
+#: Help of the option, shared by the classes that have it.
 PAPER_FORMS_HELP = (
     "Use the published form of each scorer whose default differs (docs/scorers/index.md)."
 )
@@ -35,7 +35,7 @@ PAPER_FORMS_HELP = (
 
 @dataclass(frozen=True, kw_only=True)
 class RunOptions(Options):
-    """The options of :func:`veridical.check`, which says what they mean, but for the engine's."""
+    """The options of :func:`veridical.check` except the engine's, described there."""
 
     preset: str = option(
         "auto",
@@ -153,8 +153,8 @@ class RunOptions(Options):
             for name in self.given():
                 if name.startswith("corpus_"):
                     raise UsageError(
-                        f"{option_named(name)} is of what finds contexts: name it "
-                        f"({option_named('corpus', 'PATH or search:NAME')}) or leave it out"
+                        f"{option_named(name)} requires "
+                        f"{option_named('corpus', 'PATH or search:NAME')}"
                     )
         if self.corpus_pages is not None:
             from veridical.retrieval.search import MOST_PAGES, SEARCH
@@ -166,8 +166,8 @@ class RunOptions(Options):
                 )
             if not str(self.corpus).startswith(SEARCH):
                 raise UsageError(
-                    f"{option_named('corpus_pages')} is for a search service "
-                    f"({option_named('corpus', 'search:NAME')}): a corpus is read anyway"
+                    f"{option_named('corpus_pages')} requires a search service "
+                    f"({option_named('corpus', 'search:NAME')}); a local corpus is read as a whole"
                 )
 
 
@@ -206,18 +206,18 @@ class RunKeywords(PlainRunKeywords, total=False):
 
 
 class CheckKeywords(RunKeywords, EngineKeywords, total=False):
-    """All keywords of :func:`veridical.check`: a run's options, and those of the engine that is
-    made for it unless a warm ``engine`` is given."""
+    """All keywords of :func:`veridical.check`: a run's options, and those of the engine made for it
+    without a warm ``engine``."""
 
     engine: Engine | None
 
 
 @dataclass(frozen=True, kw_only=True)
 class SpeedOptions(Options):
-    """The option of plans that tell hours.
+    """The option of plans that report hours.
 
     Raises:
-        UsageError: a value does not fit.
+        UsageError: a value is invalid.
     """
 
     tokens_per_second: float | None = option(
@@ -231,11 +231,11 @@ class SpeedOptions(Options):
         super().__post_init__()
         speed = self.tokens_per_second
         if speed is not None and not 0 < speed < math.inf:
-            raise UsageError(f"{option_named('tokens_per_second')} is above 0, not {speed:g}")
+            raise UsageError(f"{option_named('tokens_per_second')} must be above 0, not {speed:g}")
 
     def speed_of(self, llms: Sequence[str]) -> float | None:
-        """Tokens a second of the slowest of ``llms``, by their names; what was said holds for
-        all. None where one's speed is not known."""
+        """Return the tokens per second of the slowest of ``llms``, by name; a given speed applies
+        to all. None if a speed is unknown."""
         if self.tokens_per_second is not None:
             return self.tokens_per_second
         models = [ModelName.parse(name).head for name in llms]
@@ -245,7 +245,7 @@ class SpeedOptions(Options):
 
 @dataclass(frozen=True, kw_only=True)
 class ScaleOptions(Options):
-    """The options of :func:`veridical.plan` besides those of a run."""
+    """The options of :func:`veridical.plan` in addition to those of a run."""
 
     records: int | None = option(
         None,
@@ -297,12 +297,12 @@ class ScaleOptions(Options):
             raise UsageError(f"{option_named('deferral')} must be from 0 to 1, not {self.deferral}")
         if self.machines is not None and self.hours is not None:
             raise UsageError(
-                f"{option_named('machines')} or {option_named('hours')}: give one, the other is "
-                "what the plan tells"
+                f"{option_named('machines')} and {option_named('hours')} exclude each other; "
+                "give one, and the plan computes the other"
             )
         further = [name for name in self.given() if name != "records"]
         if further and self.records is None:
-            raise UsageError(f"{option_named(further[0])} goes with {option_named('records', 'N')}")
+            raise UsageError(f"{option_named(further[0])} requires {option_named('records', 'N')}")
 
 
 class ScaleKeywords(TypedDict, total=False):

@@ -1,4 +1,4 @@
-"""Dry runs of one input by different scorers, on one engine."""
+"""Plans of requests over given rows."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Plans:
     """Dry runs over ``rows``.
 
     Attributes:
-        stores: whether a run would have a store.
+        stores: True if a run would have a store.
     """
 
     engine: Engine
@@ -31,7 +31,7 @@ class Plans:
     stores: bool
 
     def of(self, request: Request, rounds: int | None = None, **how: Any) -> dict[str, Any]:
-        """The plan of a request's first ``rounds`` of each scorer; None: of all.
+        """Plan the first ``rounds`` of each scorer of a request (None: all).
 
         Args:
             how: further keywords of :func:`~veridical.run.dryrun.dry_run`.
@@ -52,7 +52,7 @@ class Plans:
         )
 
     def ranged(self, request: Request) -> dict[str, Any]:
-        """The plan of a request, with the least that it may ask."""
+        """Return the plan of a request, with its minimum."""
         if rounds_of(request) == 1:
             return self.of(request)
         least, most = self.of(request, 1), self.of(request)
@@ -60,19 +60,20 @@ class Plans:
 
 
 def engine_of(options: EngineOptions) -> Engine:
-    """An engine for dry runs: a store that is not there is not made."""
+    """Make an engine for dry runs, without creating a store that does not exist."""
     store = options.store_path
     return Engine(replace(options, store=store if store is not None and store.is_dir() else None))
 
 
 def rounds_of(request: Request) -> int:
-    """The rounds in which its scorers ask others; 1 where none stops early."""
+    """Return the number of rounds in which its scorers use others; 1 if none of them can stop
+    early."""
     return max([1, *(len(b.rounds) for b in request.scorers)])
 
 
 def _of_rounds(bound: Sequence[BoundScorer], count: int | None) -> list[BoundScorer]:
-    """``bound`` with the scorers of their first ``count`` rounds (None: of all) in the place of
-    those that have several."""
+    """Replace scorers with several rounds by the scorers of their first ``count`` rounds (None:
+    all)."""
     scorers: dict[str, BoundScorer] = {}
     for b in bound:
         parts = [part for scorers_of_round in b.rounds[:count] for part in scorers_of_round]

@@ -1,4 +1,4 @@
-"""Where a dry run keeps what a run would keep: pretended journal and store, and a counting sink."""
+"""Pretended journal and store of a dry run, and a counting sink."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from veridical.llm.journal_rows import HeldReply
 
 
 def nothing_follows(width: int) -> NDArray[np.float32]:
-    """What an NLI model is taken to say of a pair: neutral, and after that zeros up to ``width``.
-    All answers then differ and no claims merge, so that no run asks for more than is counted."""
+    """Return a pretended NLI answer: neutral, then zeros up to ``width``. All answers then differ
+    and no claims merge, so the counts are upper bounds."""
     row = np.zeros(width, np.float32)
     row[: len(LABELS)] = 0.3, 0.4, 0.3
     return row
 
 
 class PretendJournal(Journal):
-    """What the run would find in the journal: what ``real`` holds, and its own replies."""
+    """Journal of a dry run: the replies of ``real``, and pretended ones."""
 
     def __init__(self, path: Path, real: Journal | None) -> None:
         super().__init__(path)
@@ -41,9 +41,8 @@ class PretendJournal(Journal):
 
 
 class PretendStore(Store):
-    """What the run would find stored: what ``real`` holds, and what earlier records would have
-    put there. Keeps shapes, in a folder of its own, and gives zeros, or where pairs were judged
-    :func:`nothing_follows`."""
+    """Store of a dry run: the values of ``real``, and those of earlier records. It stores shapes in
+    its own folder, and returns zeros, or :func:`nothing_follows` for pairs."""
 
     def __init__(self, path: Path, real: Store | None) -> None:
         super().__init__(path)
@@ -70,12 +69,11 @@ class PretendStore(Store):
         super().put_many((key, np.array(value.shape, np.float32)) for key, value in items)
 
     def replace(self, old: Iterable[bytes], key: bytes, value: NDArray[np.float32]) -> None:
-        """Leave the old keys: what they say is all that counts."""
+        """Do nothing: the old keys suffice for counting."""
 
 
 class CountingSink:
-    """Counts what a run directory would keep, and keeps it in ``directory`` for the
-    steps after the scoring."""
+    """Counter of results, which also stores them in ``directory`` for the steps after scoring."""
 
     def __init__(self, directory: RunDirectory | None = None) -> None:
         self._directory = directory

@@ -1,4 +1,4 @@
-"""What ``check`` and ``plan`` do first: from options to scorers, policy, steps and input."""
+"""Resolution of options into scorers, policy, steps and input."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Request:
-    """A run as it is asked for, with nothing of it opened.
+    """A requested run, with nothing opened.
 
     Attributes:
-        scorers: those of the run, the ensemble of its policy among them.
-        engine: a warm one; None where one is to be made by ``engine_options``.
+        scorers: scorers of the run, including the ensemble of its policy.
+        engine: a warm engine; None if one is to be made from ``engine_options``.
     """
 
     scorers: Sequence[BoundScorer]
@@ -42,10 +42,10 @@ class Request:
     def of(
         cls, scorers: str | Iterable[str | BoundScorer] | None, keywords: CheckKeywords
     ) -> Request:
-        """What the keywords of :func:`veridical.check` ask for.
+        """Resolve the keywords of :func:`veridical.check`.
 
         Raises:
-            UsageError: something of it is unknown, does not fit or does not go together.
+            UsageError: a name is unknown, or values are invalid or cannot be combined.
         """
         remaining: dict[str, Any] = {**keywords}
         engine: Engine | None = remaining.pop("engine", None)
@@ -62,11 +62,11 @@ class Request:
         llm = engine_options.llm if engine is None else engine.llms.default
         if llm is None and options.sampling is not None:
             raise UsageError(
-                f"only an LLM can answer prompts: name one ({option_named('llm', 'NAME')})"
+                f"answering prompts requires an LLM; name one ({option_named('llm', 'NAME')})"
             )
         if llm is None and options.corpus_query == "llm":
             raise UsageError(
-                f"only an LLM can write queries: name one ({option_named('llm', 'NAME')})"
+                f"writing queries requires an LLM; name one ({option_named('llm', 'NAME')})"
             )
         proxy = engine_options.proxy if engine is None else engine.proxy
         bound = resolve(
@@ -91,18 +91,18 @@ class Request:
 
     @property
     def strictness(self) -> Strictness:
-        """The operating point: the one given, else the policy's, else balanced."""
+        """The operating point: the given one, else the policy's, else balanced."""
         of_policy = None if self.policy is None else self.policy.strictness
         return self.options.strictness or of_policy or "balanced"
 
     @property
     def mapping(self) -> dict[str, str]:
-        """Field -> column, empty where the usual names serve."""
+        """Field -> column; empty if the usual names apply."""
         return dict(self.options.mapping or {})
 
     def open(self, inputs: Any) -> InputSource:
-        """The rows of ``inputs``; prompts are among them where there is an LLM to answer them. A
-        source that is open already is taken as it is.
+        """Open the rows of ``inputs``, including prompts if there is an LLM to answer them. An open
+        source is returned unaltered.
 
         Raises:
             UsageError: there is no such input, or it cannot be read.
@@ -120,10 +120,10 @@ class Request:
         )
 
     def steps(self, engine: Engine) -> list[Step]:
-        """What is done to the records after they are scored.
+        """Return the steps after scoring.
 
         Raises:
-            UsageError: an LLM is to rewrite and none was named.
+            UsageError: a rewrite needs an LLM, and no LLM was named.
         """
         best = None
         if self.options.select is not None:

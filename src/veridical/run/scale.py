@@ -1,8 +1,8 @@
-"""What very many records would take, by the rates of a sample of them.
+"""Extrapolation of a plan to very many records.
 
-A sample is planned as a run of it would be, with nothing stored yet. What grows with the records is
-divided by their number and multiplied by how many there are to be: seconds of this computer, calls
-and money of an LLM. What comes once, such as loading a model, is left out.
+A sample is planned like a run of its own, with an empty store. Figures that grow with the records
+(seconds of this computer, LLM calls and cost) are scaled from the sample to the number of records.
+One-time work, such as loading a model, is left out.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ if TYPE_CHECKING:
     from veridical.core.registry import BoundScorer
     from veridical.run.options import CheckKeywords, ScaleOptions
 
-#: Share that goes on to the dearer scorers, and hours, where nothing was said.
+#: Default share of records left to the more expensive scorers, and default hours.
 DEFERRAL, HOURS = 0.1, 24.0
-_MEASURED, _LONG = 1.0, 10.0  # seconds to measure for; a first pass of so many need not be repeated
+_MEASURED, _LONG = 1.0, 10.0  # seconds of measurement; a longer first pass is not repeated
 
 
 class Load(NamedTuple):
     """Average load of a record; NaN is unknown, which is never 0.
 
     Attributes:
-        seconds: of this computer with all its cores, without waiting for an LLM.
-        calls, tokens_in, tokens_out: of LLMs; ``tokens_out`` at most.
-        money: for them, at most, in the currency of their prices.
+        seconds: on this computer with all its cores, without waiting for an LLM.
+        calls, tokens_in, tokens_out: LLM figures; ``tokens_out`` is a maximum.
+        money: maximum LLM cost, in the currency of the prices.
     """
 
     seconds: float
@@ -47,21 +47,22 @@ class Load(NamedTuple):
     money: float
 
     def plus(self, other: Load, share: float = 1.0) -> Load:
-        """Return what it takes where a ``share`` of the records takes the ``other`` besides."""
+        """Return the load if a ``share`` of the records has the ``other`` load in addition."""
         return Load(*(one + share * two for one, two in zip(self, other, strict=True)))
 
     def beyond(self, other: Load) -> Load:
-        """Return what it takes besides the ``other``, which is part of it; measured, so not under
-        0."""
-        return Load(*(max(rest, 0.0) for rest in self.plus(other, -1.0)))  # NaN stays by the order
+        """Return the load without the ``other``, which is part of it; at least 0, as both are
+        measured."""
+        # max() keeps NaN in this order
+        return Load(*(max(rest, 0.0) for rest in self.plus(other, -1.0)))
 
 
 @dataclass(frozen=True)
 class ScoringChoice:
-    """A way to score the records.
+    """A choice of scorers for the records.
 
     Attributes:
-        instead_of: the name of the choice that it is compared with.
+        instead_of: name of the choice that it is compared with.
     """
 
     name: str
@@ -76,31 +77,30 @@ def at_scale(
     keywords: CheckKeywords,
     options: ScaleOptions,
 ) -> dict[str, Any]:
-    """Machines, hours and money for ``options.records`` records, by choice of scorers.
+    """Plan machines, hours and cost for ``options.records`` records, by choice of scorers.
 
     Args:
-        scorers, keywords: what ``request`` was made of; without ``scorers`` each preset is told.
+        scorers, keywords: the source of ``request``; without ``scorers``, each preset is planned.
 
     Returns:
         ``records``; ``sample``, the records measured; ``cores`` of a machine and
-        ``measured_cores``; ``machines``, ``hours``, ``price``, ``deferral`` as they hold (None
-        where one is to be told by choice, or was not given); and ``choices``, of each its ``name``,
-        ``records_per_second`` of a machine, ``machine_hours``, ``machines`` and ``hours``,
-        ``cost`` (``machines``, ``llm``), ``llm`` (``calls``, ``tokens_in``, ``tokens_out``), and
-        ``saves``: None, or ``instead_of`` which choice, and the share that it saves of
-        ``machine_hours`` and of ``cost``. None is unknown. LLM figures are at most, as in the plan,
-        without what it tells as ``again``.
+        ``measured_cores``; ``machines``, ``hours``, ``price`` and ``deferral`` in effect (None if
+        computed per choice, or not given); and ``choices``. A choice has ``name``,
+        ``records_per_second`` of a machine, ``machine_hours``, ``machines``, ``hours``, ``cost``
+        (``machines``, ``llm``), ``llm`` (``calls``, ``tokens_in``, ``tokens_out``) and ``saves``:
+        None, or ``instead_of`` and the share saved of ``machine_hours`` and ``cost``. None is
+        unknown. LLM figures are maxima, as in the plan, without its ``again``.
 
     Raises:
-        UsageError: there are fewer ``records`` than the sample has, or it has none.
+        UsageError: ``records`` is less than the sample, or the sample is empty.
     """
     assert options.records is not None
     rows = plans.rows.rows()
     sample = sum(1 for _ in itertools.islice(rows, request.options.limit))
     if options.records < sample:
         raise UsageError(
-            f"{option_named('records')} {options.records} is less than the {sample} rows of the "
-            f"input, which the plan itself tells of; {option_named('limit', 'N')} plans on fewer"
+            f"{option_named('records')} {options.records} must be at least the {sample} rows of "
+            f"the input; raise it, or plan on fewer rows by {option_named('limit', 'N')}"
         )
     measuring = _Measuring(plans, keywords)
     choices = _choices(measuring, request, scorers, options)
@@ -122,10 +122,10 @@ def at_scale(
 
 
 class _Measuring:
-    """Loads by dry runs, which share the rates of their models.
+    """Loads measured by dry runs that share the rates of their models.
 
     Attributes:
-        records: valid ones of the sample.
+        records: number of valid records of the sample.
     """
 
     records = 0
@@ -136,7 +136,7 @@ class _Measuring:
         self._stand_ins: StandIns = {}
 
     def preset(self, name: str) -> Load:
-        """Of a preset, with the options of the run that are about other things than scorers."""
+        """Return the load of a preset, with the run's options that do not concern scorers."""
         claims = self._keywords.get("claims", False) and name != "fast"
         keywords: CheckKeywords = {
             **self._keywords,
@@ -156,7 +156,9 @@ class _Measuring:
         plan, seconds = _repeated(again)
         self.records = plan["records"]
         if not self.records:
-            raise UsageError("no valid record: a plan for more of them needs a sample")
+            raise UsageError(
+                "the input has no valid record to scale the plan from; name an input with some"
+            )
         llm = plan["llm"]
         counts = [llm[k] for k in ("calls", "tokens_in", "tokens_out", "cost")]
         if not llm["complete"]:
@@ -165,8 +167,8 @@ class _Measuring:
 
 
 def _repeated(again: Callable[[], dict[str, Any]]) -> tuple[dict[str, Any], float | None]:
-    """A plan, and the median of its ``scoring_seconds`` over enough repeats. The first warms up:
-    modules, processes, rates of models."""
+    """Return a plan, and the median of its ``scoring_seconds`` over enough repeats. The first warms
+    up modules, processes and rates of models."""
     started = time.perf_counter()
     plan = again()
     first: float | None = plan["scoring_seconds"]
@@ -219,8 +221,8 @@ def _deferral(options: ScaleOptions) -> float:
 
 
 def _cascade_of(request: Request) -> Sequence[float]:
-    """The shares of graded records that stop at each tier of the cascade which alone is asked
-    for; else empty."""
+    """Return the shares of graded records that stop at each tier if the only scorer is a cascade;
+    else an empty sequence."""
     if len(request.scorers) != 1 or request.scorers[0].scorer.name != "cascade":
         return ()
     if rounds_of(request) < 2:
@@ -232,8 +234,8 @@ def _cascade_of(request: Request) -> Sequence[float]:
 def _plan_choice(
     choice: ScoringChoice, loads: dict[str, Load], machine: float, options: ScaleOptions
 ) -> dict[str, Any]:
-    """Return the figures of a choice; ``machine`` is what this computer is of a machine, by
-    cores."""
+    """Return the figures of a choice; ``machine`` is the size of this computer relative to a
+    machine, by cores."""
     n, load = options.records or 0, choice.load
     spent = load.seconds * machine
     total = spent * n / 3600
@@ -269,18 +271,18 @@ def _plan_choice(
 
 
 def _cost(load: Load, machine: float, options: ScaleOptions) -> dict[str, float]:
-    """Return the money for a record."""
+    """Return the cost per record."""
     price = math.nan if options.price is None else options.price
     return {"machines": load.seconds * machine / 3600 * price, "llm": load.money}
 
 
 def _saved(cost: float, instead_of: float) -> float:
-    """Return the share that is saved; negative where more is spent."""
+    """Return the share saved; negative if more is spent."""
     return 1 - cost / instead_of if instead_of else math.nan
 
 
 def _nan_to_none(value: Any) -> Any:
-    """Return ``value`` with None for what is not known."""
+    """Return ``value`` with None for NaN, at any depth."""
     if isinstance(value, dict):
         return {name: _nan_to_none(inner) for name, inner in value.items()}
     return None if isinstance(value, float) and math.isnan(value) else value

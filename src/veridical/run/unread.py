@@ -15,13 +15,13 @@ if TYPE_CHECKING:
     from veridical.errors import RowError
     from veridical.retrieval.corpus.index import Index
 
-#: Rows of the input, and passages of a corpus, that are looked at.
+#: Maximum rows of the input, and passages of a corpus, that are inspected.
 _MAX_LOOKED_AT = 200
 _MAX_LANGUAGES_SHOWN = 5
 
 
 def context_languages(rows: Iterable[Record | RowError]) -> Counter[str | None]:
-    """Count the languages of the contexts of the first rows; None where unknown."""
+    """Count the languages of the contexts of the first rows; None if unknown."""
     first = islice(rows, _MAX_LOOKED_AT)
     return Counter(
         language_of(context.text)
@@ -33,7 +33,7 @@ def context_languages(rows: Iterable[Record | RowError]) -> Counter[str | None]:
 
 
 def corpus_languages(index: Index) -> Counter[str | None]:
-    """Count the languages of passages drawn evenly from a corpus; None where unknown."""
+    """Count the languages of passages drawn evenly from a corpus; None if unknown."""
     total = index.counts().passages
     step = max(1, total // _MAX_LOOKED_AT)
     drawn = index.passages(range(1, total + 1, step))
@@ -46,7 +46,7 @@ def warn_of_unread(
     """Warn, once, if some of ``what`` are in languages that a model does not read.
 
     Args:
-        languages: codes of those that it reads.
+        languages: codes of the languages that it reads.
     """
     unread = Counter({x: n for x, n in found.items() if x is not None and x not in languages})
     if not unread:
@@ -54,6 +54,6 @@ def warn_of_unread(
     share = unread.total() / found.total()
     named = ", ".join(f"{x} {n}" for x, n in unread.most_common(_MAX_LANGUAGES_SHOWN))
     warn_once(
-        f"{share:.0%} of the {what} looked at ({unread.total()} of {found.total()}: {named}) are "
-        f"in languages that {model} does not read: what only they say is not judged"
+        f"{share:.0%} of the {what} inspected ({unread.total()} of {found.total()}: {named}) are "
+        f"in languages that {model} does not read; statements found only in them are not judged"
     )

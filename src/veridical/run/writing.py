@@ -1,6 +1,6 @@
-"""What language models write, counted before they are asked: calls, tokens, money and hours.
+"""Planned LLM output: calls, tokens, money and hours.
 
-Shared by the commands whose ``--plan`` counts. None is unknown, which is never 0.
+Shared by commands with ``--plan``. None is unknown, which is never 0.
 """
 
 from __future__ import annotations
@@ -18,28 +18,28 @@ if TYPE_CHECKING:
     from veridical.engine.engine import Engine
     from veridical.llm.ledger import Ledger
 
-#: What is told of a part of the work, besides its hours.
+#: Figures of a part of the work, without its hours.
 FIGURES = ("calls", "journaled", "tokens_in", "tokens_out", "cost")
 
 
 def of_ledger(ledger: Ledger) -> dict[str, Any]:
-    """The figures of calls that were counted."""
+    """Return the figures of counted calls."""
     return {**called(ledger), "journaled": ledger.journaled, "seconds": 0.0}
 
 
 def of_seconds(seconds: float | None) -> dict[str, Any]:
-    """The figures of work that asks no language model."""
+    """Return the figures of work without a language model."""
     return {**dict.fromkeys(FIGURES, 0), "cost": 0.0, "seconds": seconds}
 
 
 def of_scoring(
     rows: Sequence[Record], scorers: Sequence[BoundScorer], engine: Engine, few: int | None = None
 ) -> dict[str, Any]:
-    """The figures of scoring ``rows``; ``again`` has the calls that there may be besides, one for
+    """Return the figures of scoring ``rows``; ``again`` has the possible repeated calls, one for
     each reply without a verdict.
 
     Args:
-        few: of rows that are alike, plan only so many, and scale what these take.
+        few: number of rows to plan if all are alike; the figures are scaled.
     """
     if not rows:
         return of_seconds(0.0)
@@ -61,15 +61,15 @@ def of_scoring(
 
 
 def summed(parts: Iterable[Mapping[str, Any]], names: Sequence[str]) -> dict[str, Any]:
-    """The sum of the figures called ``names``, each None where a part of it is not known."""
+    """Add up the figures called ``names``; a sum is None if a part of it is unknown."""
     parts = list(parts)
     values = {name: [part[name] for part in parts] for name in names}
     return {name: None if None in of else sum(of) for name, of in values.items()}
 
 
 def total_of(parts: Sequence[Mapping[str, Any]], speed: float | None) -> dict[str, Any]:
-    """The figures of ``parts`` together, with the ``hours`` of writing at ``speed`` and of what is
-    computed here. ``complete`` is false where there may be more calls than those counted."""
+    """Return the total figures of ``parts``, with the ``hours`` of writing at ``speed`` and of
+    local computation. ``complete`` is False if there may be more calls than those counted."""
     whole = summed(parts, (*FIGURES, "seconds"))
     seconds, tokens = whole.pop("seconds"), whole["tokens_out"]
     writing = 0.0 if tokens == 0 else None

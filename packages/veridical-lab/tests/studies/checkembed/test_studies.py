@@ -197,7 +197,7 @@ def test_the_plan_counts_what_would_be_asked(tmp_path: Path, chunks: Path) -> No
         (["counting"], {"about": "legal"}, "about is of the study 'errors'"),
         (["counting"], {"n": 2}, "n must be at least 3"),
         (["runtime"], {"scorers": "judge"}, "asks a language model"),
-        (["errors"], {"tokens_per_second": 0.0}, "is above 0"),
+        (["errors"], {"tokens_per_second": 0.0}, "must be above 0"),
     ],
 )
 def test_what_cannot_be_meant_is_refused(
