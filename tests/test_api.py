@@ -37,7 +37,7 @@ def test_reopen_gives_the_results_and_the_report_without_scoring(
     file.write_text('{"response": "other"}\n')
     with pytest.raises(UsageError, match="changed"):
         reopen(tmp_path / "run")
-    with pytest.raises(UsageError, match="no readable run directory"):
+    with pytest.raises(UsageError, match="not a readable run directory"):
         reopen(tmp_path)
 
 

@@ -236,7 +236,7 @@ def test_fresh_leaves_a_folder_that_is_no_run_alone(tmp_path: Path) -> None:
     (tmp_path / "manifest.json").write_text('{"name": "a web page"}')
     (tmp_path / "input").write_text("precious")
     for _ in range(2):  # the first try leaves a lock there
-        with pytest.raises(UsageError, match="no readable run directory"):
+        with pytest.raises(UsageError, match="not a readable run directory"):
             RunDirectory(tmp_path, {"a": 1}, {}, fresh=True)
         (tmp_path / "index.html").touch()
     assert (tmp_path / "input").read_text() == "precious"

@@ -69,7 +69,7 @@ def test_an_option_says_which_files_it_names(tmp_path: Path) -> None:
     data = tmp_path / "data.jsonl"
     data.write_text("{}\n")
     check_files(Own(inputs=[str(data)], json_path=str(tmp_path / "out.json")))
-    with pytest.raises(UsageError, match="it is the data"):
+    with pytest.raises(UsageError, match="it is an input"):
         check_files(Own(inputs=[str(data)], json_path=str(data)))
     (tmp_path / "run").mkdir()
     (tmp_path / "run" / "manifest.json").write_text("{}")

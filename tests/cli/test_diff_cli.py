@@ -188,7 +188,7 @@ def test_nothing_compared_is_exit_code_2(tmp_path: Path) -> None:
     [
         (["a"], "Missing argument"),
         (["a", "none"], "No such file"),
-        (["a", "a", "--json", "a"], "it is the data"),
+        (["a", "a", "--json", "a"], "it is an input"),
         (["a", "a", "--json", "-", "--markdown", "-"], "two outputs to standard output"),
         (["a", "a", "--junit", "x", "--sarif", "x"], "two outputs have that name"),
         (["a", "a", "--html", "no/x.html"], "folder must exist"),
@@ -210,7 +210,7 @@ def test_what_is_refused(tmp_path: Path, arguments: list[str], said: str) -> Non
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--junit", "answers.jsonl"], "it is the data"),
+        (["--junit", "answers.jsonl"], "it is an input"),
         (["--sarif", "no/x.sarif"], "folder must exist"),
         (["--markdown", "x", "--junit", "x"], "two outputs have that name"),
         (["--json", "-", "--sarif", "-"], "two outputs to standard output"),

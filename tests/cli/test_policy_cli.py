@@ -93,4 +93,4 @@ def test_plan_takes_the_options_of_check(folder: Path) -> None:
     # of the second record's selected answer, one of the two others supports as much as not
     assert "repaired answers: 1\n" in done.stdout
     done = run(folder, *options[:-1], "a.jsonl", command="plan")
-    assert done.returncode == 1 and "it is the data" in done.stderr
+    assert done.returncode == 1 and "it is an input" in done.stderr

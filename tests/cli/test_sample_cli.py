@@ -67,7 +67,7 @@ def test_end_to_end_and_refusals(folder: Path) -> None:
     other = run(folder, *command[:-4], "--n", "2", "--out", "a.jsonl")
     assert other.returncode == 1 and "n: it has 3, this run has 2" in other.stderr
     mine = run(folder, *command[:-1], "p.jsonl")
-    assert mine.returncode == 1 and "it is the data" in mine.stderr
+    assert mine.returncode == 1 and "it is an input" in mine.stderr
     assert (folder / "a.jsonl").read_bytes() == before
 
 

@@ -28,7 +28,7 @@ def view(folder: Path, *options: str, code: str = "") -> subprocess.CompletedPro
         (["nowhere"], "nowhere: there is no such file or folder"),
         (["answers.jsonl"], "answers.jsonl is none of: a run directory"),
         (["other.json"], "other.json is none of"),
-        (["broken"], "is no readable run directory"),
+        (["broken"], "is not a readable run directory"),
         ([".", "nowhere"], "nowhere: there is no such file or folder"),
         (["--port", "70000"], "--port"),
         ([".", "--llm", "nothing-like-it"], "nothing-like-it"),

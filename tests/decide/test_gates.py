@@ -116,7 +116,7 @@ def test_what_is_refused(options: dict[str, str], message: str) -> None:
 
 def test_a_missed_answer_is_told_by_its_name() -> None:
     assert tally(Gates.parse(fail_on="unsupported"), [GOOD, MISSED]).lines() == [
-        "gate failed: 1 of 2 answers say that the sources do not tell, although one does "
+        "gate failed: 1 of 2 answers say that the sources lack the answer, although one has it "
         "(missed_answer)"
     ]
     named = tally(Gates.parse(fail_on="missed_answer"), [GOOD, MISSED])

@@ -235,7 +235,7 @@ def test_a_file_that_is_not_there(tmp_path: Path) -> None:
 
 
 def test_a_folder_that_is_no_run(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="no readable run directory"):
+    with pytest.raises(UsageError, match="not a readable run directory"):
         diff(tmp_path, tmp_path)
 
 

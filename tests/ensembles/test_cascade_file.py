@@ -112,7 +112,7 @@ def test_what_is_off_is_named(
 
 @pytest.mark.parametrize("text", ["", "[]", "null", "{", '{"veridical_ensemble": 1}', "\x00"])
 def test_what_is_no_cascade_is_refused(tmp_path: Path, text: str) -> None:
-    with pytest.raises(UsageError, match="is no cascade model of"):
+    with pytest.raises(UsageError, match="is not a valid cascade model of"):
         read(write(tmp_path, text))[0]
 
 

@@ -96,7 +96,7 @@ def test_a_folder_of_something_else_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "thesis.tex").write_text("precious")
     with pytest.raises(UsageError, match=r"thesis\.tex"):
         opened(tmp_path)
-    with pytest.raises(UsageError, match="no readable run directory"):
+    with pytest.raises(UsageError, match="not a readable run directory"):
         RunFiles(tmp_path).manifest()
 
 

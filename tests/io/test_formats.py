@@ -272,9 +272,9 @@ def test_csv_cells_of_list_fields(tmp_path: Path) -> None:
         ("a.parquet", b"", "Parquet"),
         ("a.parquet.gz", b"", "gzipped Parquet"),
         ("a.jsonl.gz", b"not gzip", "cannot be read"),
-        ("a.bin", b"\x00\x01", "cannot tell"),
-        ("a.bin", b"", "cannot tell"),
-        ("a.txt", b"one sentence \xff", "cannot tell"),
+        ("a.bin", b"\x00\x01", "unknown format"),
+        ("a.bin", b"", "unknown format"),
+        ("a.txt", b"one sentence \xff", "unknown format"),
     ],
 )
 def test_unreadable_files_are_usage_errors(
@@ -375,7 +375,7 @@ def test_two_columns_of_one_name(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="response"):
         open_source(table)
     pq.write_table(table, tmp_path / "a.parquet")
-    with pytest.raises(UsageError, match="there twice"):
+    with pytest.raises(UsageError, match="occurs twice"):
         open_source(tmp_path / "a.parquet")
 
 

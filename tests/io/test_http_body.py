@@ -115,7 +115,7 @@ def test_json_comes_as_it_was_sent(value: object) -> None:
         (b"[" * 60_000, "more than 100 levels"),
         (b"[" + b"1," * 70_000 + b"1]", "more than 65,536 values"),
         (b"9" * 5000, "Exceeds the limit"),
-        (b"[-Infinity]", "-Infinity is no number"),
+        (b"[-Infinity]", "-Infinity is not a JSON number"),
         ('{"a": 1}'.encode("utf-16"), "not JSON"),
         (b"\xff[]", "not JSON"),
     ],

@@ -120,7 +120,7 @@ def test_generator_and_its_spool(tmp_path: Path) -> None:
     assert again[:5] == direct[:5] and list(kept.rows(3)) == again[3:]
     assert direct[1] == record.model_copy(update={"row": 1, "id": 1})
     assert [x.field for x in direct if isinstance(x, RowError)] == ["response", None, "label"]
-    assert isinstance(again[5], RowError) and "cannot be kept" in again[5].error
+    assert isinstance(again[5], RowError) and "cannot be stored" in again[5].error
     for line in (tmp_path / "s.jsonl").read_bytes().splitlines():
         assert isinstance(json.loads(line), dict)
 
@@ -328,15 +328,15 @@ def test_values_of_frames_and_lists() -> None:
         ({"response": "a", "x": ["\udfff"]}, "x", "surrogate at offset 0"),
         ({"response": "a", "x\ud800": 1}, "x\\ud800", "surrogate"),
         ({"response": "a\ud83d"}, "response", "surrogate at offset 1"),
-        ({"response": "a", "prompt": [float("nan")]}, "prompt", "not a number"),
+        ({"response": "a", "prompt": [float("nan")]}, "prompt", "infinity or NaN"),
         (
             {"response": "a", "logprobs": [{"token": "\ud800", "logprob": 0}]},
             "logprobs",
             "surrogate",
         ),
-        (None, None, "got null"),
-        ("text", None, "got 'text'"),
-        (["a"], None, "got a list"),
+        (None, None, "not null"),
+        ("text", None, "not 'text'"),
+        (["a"], None, "not a list"),
     ],
 )
 def test_bad_rows_in_memory(row: Any, field: str | None, why: str) -> None:

@@ -253,7 +253,7 @@ def test_what_may_be_no_list_stays_one_text() -> None:
         (record,) = source.rows()
         assert isinstance(record, Record) and [c.text for c in record.contexts] == [text]
         (warning,) = source.warnings()
-        assert "taken for one text" in warning
+        assert "read as one text" in warning
     for text in ("[1] a footnote", "['a', 1]", "[1, 2]"):
         source = open_source([{"answer": "b", "contexts": text}])
         (record,) = source.rows()

@@ -115,7 +115,7 @@ def test_a_run_of_0_1_is_shown_and_begun_anew(
     (refused,) = run_all([old], work)
     assert refused.exit_code == 1
     told = words(refused.stderr)
-    assert "run holds another run; what differs: parameters" in told and '"balanced"' in told
+    assert "run holds another run; differences: parameters" in told and '"balanced"' in told
     assert "support|v1" in told and "support|v2" in told
     assert (work / "run" / "results.jsonl").read_bytes() == before
     run(work, (*old, "--fresh"))
@@ -129,7 +129,7 @@ def test_another_run_in_a_recorded_folder_is_refused(work: Path) -> None:
     shutil.copytree(RECORDED / "runs" / FINISHED, work / "run")
     (refused,) = run_all([("check", "graded.jsonl", "--preset", "fast", "--out", "run")], work)
     assert refused.exit_code == 1
-    assert "run holds another run; what differs: inputs" in words(refused.stderr)
+    assert "run holds another run; differences: inputs" in words(refused.stderr)
 
 
 def test_a_bench_is_rendered_as_it_was(work: Path) -> None:

@@ -141,7 +141,7 @@ def test_focus_and_arrow_keys_show_evidence(show: Open, size: str) -> None:
     stops = page.locator("#response .unit[tabindex='0']")
     assert stops.count() == 1  # one tab stop, however many units
     stops.focus()
-    assert "This scorer names no passage." in page.locator("#evidence").inner_text()
+    assert "This scorer reports no passages." in page.locator("#evidence").inner_text()
     page.keyboard.press("ArrowRight")
     assert page.locator("#response .unit:focus").inner_text().startswith("🚀")
     panel = page.locator("#evidence").inner_text()

@@ -117,7 +117,7 @@ def test_what_is_left_out_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
         "3 of 4 contexts are shown",
         "2 of 4 units of a are shown",
     ]
-    assert shorten("🙂" * 5, 2) == "🙂🙂\n[... 3 more characters are not shown here]"
+    assert shorten("🙂" * 5, 2) == "🙂🙂\n[... 3 more characters are not shown]"
     assert shorten("ab", 2) == "ab"
 
 

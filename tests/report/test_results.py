@@ -243,7 +243,7 @@ def test_only_some_verdicts_are_shown(
     ("only", "message"),
     [
         (["unsuported"], "unknown verdict in only 'unsuported'; did you mean 'unsupported'"),
-        ([], "only names no verdict: choose among contradicted, unsupported"),
+        ([], "only contains no verdict; choose among contradicted, unsupported"),
     ],
 )
 def test_verdicts_to_show_are_checked_before_anything_is_written(

@@ -29,13 +29,13 @@ def why(fields: dict[str, Any], signature: str = "", risk: float | None = 0.9, *
         ({"samples": ["Other."] * 10}, "It is in none of the 10 samples."),
         ({"samples": ["Other."]}, "It is not in the sample."),
         ({"contexts": ["It rained."]}, "No passage shares a word with it, common words aside."),
-        ({"contexts": ["The books.", "b"]}, "None of the 2 passages says so."),
-        ({"contexts": ["In 3 days."]}, "The passage does not say so."),
+        ({"contexts": ["The books.", "b"]}, "None of the 2 passages supports it."),
+        ({"contexts": ["In 3 days."]}, "The passage does not support it."),
         (
             {"reference": ["It rained."]},
             "The reference does not share a word with it, common words aside.",
         ),
-        ({"reference": ["Books."]}, "Nothing in the reference says so."),
+        ({"reference": ["Books."]}, "The reference does not support it."),
         ({}, PROBABILITIES),
     ],
 )
@@ -55,7 +55,7 @@ def test_units_that_nothing_speaks_against() -> None:
     assert (
         why(fields, risk=0.1)
         == why(fields, label="entailment")
-        == ("This scorer names no passage.")
+        == ("This scorer reports no passages.")
     )
     assert why(fields, risk=0.1, label="neutral") == "It is in none of the 10 samples."
     assert why(fields, risk=None) == "It was not judged."

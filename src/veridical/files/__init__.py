@@ -1,1 +1,1 @@
-"""Files: replaced whole, private where they hold prompts, sealed where results rest on them."""
+"""Atomic, private and sealed files."""

@@ -1,4 +1,4 @@
-"""Files that are replaced whole: a reader sees the old one or the new one, never a part."""
+"""Atomic file replacement: readers see the old or the new file, never a part."""
 
 from __future__ import annotations
 
@@ -14,27 +14,27 @@ from typing import IO, Any
 
 from veridical.errors import UsageError
 
-#: Mode of files and folders that hold prompts, answers or replies: their owner's alone.
+#: Mode of files and folders with prompts, answers or replies: only for their owner.
 PRIVATE_FILE, PRIVATE_FOLDER = 0o600, 0o700
 _TRIES = 100
 
 
 @contextmanager
 def replacing(path: Path, *, private: bool = False, binary: bool = False) -> Iterator[IO[Any]]:
-    """A new file that takes the name ``path`` when the block ends without an error.
+    """Open a new file that replaces ``path`` when the block ends without an error.
 
-    The draft lies beside ``path`` under a random name and is created exclusively, so a file or
-    link that somebody else has put there is never written to. Where ``path`` is a link, the link
-    is replaced and not its target.
+    The draft is in the folder of ``path``, has a random name and is created exclusively, so a file
+    or link placed there by another user is never written to. If ``path`` is a link, the link itself
+    is replaced.
 
     Args:
-        path: the file to replace or make.
-        private: only the owner may read it; else what the process's umask says.
-        binary: yields a binary file; else one of UTF-8 text with plain newlines, in which lone
+        path: the file to replace or create.
+        private: only the owner may read it; else the process's umask applies.
+        binary: yields a binary file; else a UTF-8 text file with plain newlines, in which lone
             surrogates are replaced. Its ``name`` is the draft's path.
 
     Raises:
-        OSError: the file cannot be written; what was there stays.
+        OSError: the file cannot be written; the old one remains.
     """
     draft, descriptor = _exclusive(path, PRIVATE_FILE if private else 0o666)
     try:
@@ -55,32 +55,32 @@ def replacing(path: Path, *, private: bool = False, binary: bool = False) -> Ite
 
 
 def write_atomic(path: Path, content: str | bytes, *, private: bool = False) -> None:
-    """Write ``content`` so that a reader sees the old file or the whole new one.
+    """Write ``content`` atomically: readers see the old file or the whole new one.
 
     Raises:
-        OSError: the file cannot be written; what was there stays.
+        OSError: the file cannot be written; the old one remains.
     """
     with replacing(path, private=private, binary=isinstance(content, bytes)) as file:
         file.write(content)
 
 
 def need_new_folder(path: Path) -> None:
-    """Refuse to make a folder (:func:`making_folder`) where something is.
+    """Check that a folder for :func:`making_folder` does not exist, or is empty.
 
     Raises:
         UsageError: there is a file, or a folder that is not empty.
     """
     if path.is_file() or (path.is_dir() and any(path.iterdir())):
-        raise UsageError(f"{path} is there already: name a new folder")
+        raise UsageError(f"{path} already exists; name a new folder")
 
 
 @contextmanager
 def making_folder(path: Path) -> Iterator[Path]:
-    """A new folder that takes the name ``path`` when the block ends without an error. There may
-    be an empty one of that name.
+    """Create a new folder that gets the name ``path`` when the block ends without an error. An
+    empty folder with that name may exist.
 
     Raises:
-        OSError: it cannot be made.
+        OSError: it cannot be created.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     draft = Path(tempfile.mkdtemp(prefix=f".{_short(path.name)}.", suffix=".tmp", dir=path.parent))
@@ -94,13 +94,13 @@ def making_folder(path: Path) -> Iterator[Path]:
 
 
 def is_draft(name: str, of: str) -> bool:
-    """Whether ``name`` is what :func:`replacing` calls a draft of the file named ``of``: left by
-    a killed process, it can be removed."""
+    """Return True if ``name`` is a draft of :func:`replacing` for the file ``of``. A draft left by
+    a killed process can be removed."""
     return name.startswith(f".{_short(of)}.") and name.endswith(".tmp")
 
 
 def _short(name: str) -> str:
-    """``name``, or where a draft's would be too long for the file system, what stands for it."""
+    """Return ``name``, or a hash of it if a draft's name would be too long for the file system."""
     encoded = os.fsencode(name)
     return name if len(encoded) <= 200 else hashlib.blake2b(encoded, digest_size=8).hexdigest()
 
@@ -112,4 +112,4 @@ def _exclusive(path: Path, mode: int) -> tuple[Path, int]:
             return draft, os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
         except FileExistsError:
             continue
-    raise FileExistsError(f"no free name for a draft beside {path}")
+    raise FileExistsError(f"no free name for a draft next to {path}")

@@ -1,4 +1,4 @@
-"""The file of decisions in a run directory, and result lines with what it says."""
+"""Decisions file of a run directory, and result lines with decisions."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from pathlib import Path
 from veridical.files.rowlog import RowLog
 from veridical.files.rundir import Stored
 
-#: What came of each record, by row: the newest command's.
+#: Decision on each record, by row, from the latest command.
 DECISIONS = "decisions.jsonl"
 _UNDECIDED = b',"decision":null,"scores":'
 
 
 def decisions_log(run: Path, key: str) -> RowLog:
-    """The log of decisions in the run directory ``run``."""
+    """Open the log of decisions in the run directory ``run``."""
     return RowLog(run / DECISIONS, key, "decision")
 
 
 def decided(stored: Iterator[Stored], log: RowLog) -> Iterator[Stored]:
-    """``stored`` results, in row order, with what ``log`` says of each; as they are where it says
-    nothing."""
+    """Yield the ``stored`` results, in row order, with the decisions of ``log`` where it has
+    any."""
     decisions = log.lines()
     row, decision = next(decisions, (-1, b""))
     for result in stored:
@@ -30,8 +30,8 @@ def decided(stored: Iterator[Stored], log: RowLog) -> Iterator[Stored]:
 
 
 def with_decision(result: Stored, decision: bytes) -> Stored:
-    """A stored result with what an object of the log says of it."""
+    """Return a stored result with the decision of a log entry."""
     fields = decision.partition(b",")[2][:-1]
-    # the first place of these characters: within a text their quotes are escaped
+    # the first occurrence of these characters: within a text their quotes are escaped
     line = result.line.replace(_UNDECIDED, b"," + fields + b',"scores":', 1)
     return result._replace(line=line)

@@ -1,4 +1,4 @@
-"""Advisory locks that a killed process lets go of."""
+"""Advisory locks that a killed process releases."""
 
 from __future__ import annotations
 
@@ -7,21 +7,23 @@ import sys
 import time
 from pathlib import Path
 
-#: Descriptors that locks were taken by, and the device and inode of their files.
+#: Descriptors of taken locks, and the device and inode of their files.
 _taken: dict[int, tuple[int, int]] = {}
 
 
-#: Seconds between two tries.
+#: Seconds between two attempts.
 _PAUSE = 0.01
 
 
 def try_lock(path: Path, patience: float = 0.0) -> int | None:
-    """Take the exclusive lock of file ``path``: its descriptor (closing it releases), or None
-    when another process holds it. A forked process does not hold its parent's locks.
+    """Take the exclusive lock of file ``path``.
+
+    Return its descriptor (closing it releases the lock), or None if another process holds it. A
+    forked process does not hold its parent's locks.
 
     Args:
-        patience: seconds for which it is tried again: whoever looks whether a lock is taken
-            (:func:`is_locked`) has it for a moment.
+        patience: seconds of further attempts: a process that checks for a lock
+            (:func:`is_locked`) holds it for a moment.
     """
     end = time.monotonic() + patience
     fd = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
@@ -36,8 +38,8 @@ def try_lock(path: Path, patience: float = 0.0) -> int | None:
 
 
 def is_locked(path: Path) -> bool:
-    """Whether a process holds the exclusive lock of file ``path``, which is there. Those who look
-    at the same time do not see each other, except on Windows, which has no shared locks."""
+    """Return True if a process holds the exclusive lock of the existing file ``path``. Concurrent
+    checks do not affect each other, except on Windows, which has no shared locks."""
     fd = os.open(path, os.O_RDWR)
     try:
         return not _lock(fd, shared=True)
@@ -46,7 +48,7 @@ def is_locked(path: Path) -> bool:
 
 
 def _lock(fd: int, *, shared: bool = False) -> bool:
-    """Lock an open file; False where that is another's."""
+    """Lock an open file; return False if another process holds the lock."""
     try:
         if sys.platform == "win32":
             import msvcrt
@@ -62,12 +64,12 @@ def _lock(fd: int, *, shared: bool = False) -> bool:
 
 
 def _leave_to_parent() -> None:
-    """Close the copies of locks' descriptors: with one open, the lock would stay taken when the
-    parent lets it go. Their numbers stay in use, as whoever holds them may close them."""
+    """Close the copies of lock descriptors, which would keep the lock after the parent releases it.
+    Their numbers stay in use, because their holders may close them."""
     for fd, file in _taken.items():
         try:
             status = os.fstat(fd)
-            if (status.st_dev, status.st_ino) == file:  # not closed since, and another's now
+            if (status.st_dev, status.st_ino) == file:  # not closed since and reused
                 null = os.open(os.devnull, os.O_RDWR)
                 os.dup2(null, fd, inheritable=False)
                 os.close(null)

@@ -1,6 +1,6 @@
-"""Outputs: nothing that is written takes the place of what is read, or of a run's own files.
+"""Protection of inputs and run files from being overwritten by outputs.
 
-Every output of a command goes through here: :func:`check_outputs` before the work, and
+Every output of a command is checked by :func:`check_outputs` before the work, and written by
 :func:`writing` after it.
 """
 
@@ -20,14 +20,14 @@ from veridical.errors import UsageError
 from veridical.files.atomic import replacing
 from veridical.text.display import display, reason
 
-#: Standard output, where a path is asked for.
+#: Standard output, as a path.
 STANDARD = "-"
-#: Ending of the file of failures beside sampled answers.
+#: Extension of the failures file next to sampled answers.
 FAILURES = ".errors.jsonl"
-#: Files that tell a folder of this package's: of a run, of sampled answers, of a store, of the
-#: index of a corpus.
+#: Files that identify a folder of this package: of a run, of sampled answers, of a store, of a
+#: corpus index.
 _MARKERS = ("run.lock", "journal.sqlite", "keys.sqlite", "index.sqlite")
-#: What such folders hold. Other names in them are free: many keep a report beside its run.
+#: Files in such folders. Other names are free: reports are often stored next to their run.
 _OWN = (
     *("manifest.json*", "run.lock*", "results.jsonl*", "results.*.jsonl*", "errors.*"),
     *("input", "input.*", "ledger.*", "decisions.*", "promises.*", "contexts.*", "answers.jsonl*"),
@@ -35,7 +35,7 @@ _OWN = (
     *("values.*", "index.*", "vectors-*", "corpus", "*.sqlite", "*.sqlite-*", "lock", "*.lock"),
     "*.tmp",
 )
-#: Endings that neither runs nor data sets have: such an output may lie in their folders.
+#: Extensions that neither runs nor data sets have: such an output may be in their folders.
 _REPORTS = (".html", ".md")
 _DESCRIPTORS = re.compile(r"/dev/fd|/proc/(\d+)(?:/task/\d+)?/fd")
 _LINKS = 8
@@ -52,21 +52,21 @@ def check_outputs(
     folders: Iterable[Path | str] = (),
     runs: Iterable[Path | str | None] = (),
 ) -> None:
-    """Find out before hours of work, not after, that an output cannot be written, or would take
-    the place of a file that is read, of a file of a run, or of another output.
+    """Check, before hours of work, that outputs can be written and overwrite no input, file of a
+    run or other output.
 
-    Files are compared by what they are, so neither links, hard or symbolic, nor another spelling
-    of the name gets around it. Devices, pipes and descriptors can always be written to.
+    Files are compared by device and inode, so links and other spellings of a name are detected.
+    Devices, pipes and descriptors are always accepted.
 
     Args:
-        outputs: None is none, :data:`STANDARD` is standard output.
-        reads: files and folders that are read; those that are not there are passed over. In a
-            folder no output may lie but a report.
-        folders: folders in which not even a report may lie, such as a corpus.
-        runs: folders that hold a run, or will.
+        outputs: paths; None is skipped, :data:`STANDARD` is standard output.
+        reads: files and folders that are read; missing ones are ignored. In such a folder, only a
+            report may be written.
+        folders: folders in which not even a report may be written, such as a corpus.
+        runs: folders of existing or future runs.
 
     Raises:
-        UsageError: one of these; the message names the output.
+        UsageError: a check failed; the message names the output.
     """
     read: set[_File] = set()  # files
     within: set[_File] = set()  # folders
@@ -83,7 +83,7 @@ def check_outputs(
         place = None if path == STANDARD else place_of(path)
         status = _status(1 if path == STANDARD else place or path)
         if status is not None and _file(status) in read:
-            raise UsageError(f"cannot write {name}: it is the data, or is read with it")
+            raise UsageError(f"cannot write {name}: it is an input")
         if path == STANDARD:
             if STANDARD in written:
                 raise UsageError("cannot write two outputs to standard output")
@@ -106,11 +106,11 @@ def check_outputs(
 
 
 def place_of(path: Path | str) -> Path | None:
-    """The file that the output ``path`` is written to; None for a device, a pipe or a descriptor
-    (``/dev/stdout``), which is written to as it is.
+    """Return the file that the output ``path`` is written to; None for a device, a pipe or a
+    descriptor (``/dev/stdout``), which is written directly.
 
-    A link is followed within its folder, so that it stays. One that leads out of it may have been
-    put there by somebody else.
+    A link is followed within its folder, so that it is kept. A link out of its folder may have been
+    placed by another user.
 
     Raises:
         UsageError: it is a folder, leads elsewhere, or cannot be written.
@@ -134,7 +134,7 @@ def place_of(path: Path | str) -> Path | None:
     if not Path(folder).is_dir() or not os.access(folder, os.W_OK | os.X_OK):
         raise UsageError(f"cannot write {name}: its folder must exist and be writable")
     place = os.path.realpath(path) if path.is_symlink() else str(Path(folder, path.name))
-    if os.path.dirname(place) != folder:  # noqa: PTH120  (as text: nothing is looked up anew)
+    if os.path.dirname(place) != folder:  # noqa: PTH120  (as text: nothing is resolved again)
         raise UsageError(
             f"cannot write {name}: it is a link that leads out of its folder, to "
             f"{display(place)}; name that file itself"
@@ -144,11 +144,11 @@ def place_of(path: Path | str) -> Path | None:
 
 @contextmanager
 def writing(path: Path | str, *, binary: bool = False) -> Iterator[IO[Any]]:
-    """The output ``path``, open: a file is replaced whole when the block ends without an error; a
-    device, a pipe or a descriptor is written to as it is.
+    """Open the output ``path``: a file is replaced atomically when the block ends without an error;
+    a device, a pipe or a descriptor is written directly.
 
     Raises:
-        UsageError: it cannot be written; what was there stays.
+        UsageError: it cannot be written; the old content remains.
     """
     place = place_of(path)
     with ExitStack() as stack:
@@ -157,7 +157,7 @@ def writing(path: Path | str, *, binary: bool = False) -> Iterator[IO[Any]]:
                 file = stack.enter_context(replacing(place, binary=binary))
             else:
                 number = _descriptor(Path(path))
-                # one that the shell opened is taken as it is: perhaps to append
+                # a descriptor opened by the shell is used unaltered: possibly to append
                 number = os.open(path, os.O_WRONLY) if number is None else os.dup(number)
                 file = stack.enter_context(
                     os.fdopen(number, "wb")
@@ -174,17 +174,16 @@ def _file(status: os.stat_result) -> _File:
 
 
 def _status(path: Path | str | int) -> os.stat_result | None:
-    """The status of a path or descriptor; None where nothing is, or nothing that can be looked
-    at."""
+    """Return the status of a path or descriptor; None if it does not exist or cannot be
+    accessed."""
     try:
-        return os.stat(path)  # noqa: PTH116  (as fast as it can be)
+        return os.stat(path)  # noqa: PTH116  (the fastest way)
     except (OSError, ValueError):
         return None
 
 
 def _descriptor(path: Path) -> int | None:
-    """The descriptor of this process that ``path`` stands for, as ``/dev/stdout`` and ``/dev/fd/3``
-    do."""
+    """Return the descriptor of this process for a path such as ``/dev/stdout`` or ``/dev/fd/3``."""
     for _ in range(_LINKS):
         folder = Path(os.path.realpath(path.parent))
         match = _DESCRIPTORS.fullmatch(str(folder))
@@ -197,10 +196,11 @@ def _descriptor(path: Path) -> int | None:
 
 
 def _of_a_run(place: Path, run_folders: set[_File]) -> bool:
-    """Whether ``place`` is, or would be, a file of a run, store, journal, index or benchmark.
+    """Return True if ``place`` is, or would be, a file of a run, store, journal, index or
+    benchmark.
 
     Args:
-        run_folders: folders that will be such.
+        run_folders: folders of future runs.
     """
     if place.suffix.lower() in _REPORTS:
         return False

@@ -1,11 +1,11 @@
-"""Append-only logs of rows: one JSON object a line, sealed, read back in row order.
+"""Append-only row logs: one sealed JSON object per line, read in row order.
 
-A log is a file and, where a row had to be written again, later files whose lines take the place
-of earlier ones. Whole lines are appended in one write, so a kill leaves at most a torn last line.
-Every line carries a seal over the log's purpose, what it belongs to (``key``) and its object: a
-line that is damaged, was written elsewhere or belongs to something else is not used, and its row
-counts as missing. Within a file a line is less than :data:`DISORDER` rows behind the highest
-before it, so lines come back in row order by a bounded buffer.
+A log is a file and, if rows had to be written again, later files whose lines replace earlier ones.
+Whole lines are appended in one write, so a kill leaves at most a torn last line. Every line has a
+seal over the log's purpose, its owner (``key``) and its object. A line that is damaged, was written
+elsewhere or has another owner is not used, and its row counts as missing. Within a file, a line is
+less than :data:`DISORDER` rows behind the highest row before it, so a bounded buffer restores row
+order.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from veridical.files.atomic import PRIVATE_FILE
 from veridical.files.seals import SEAL, seal, sealed_hex
 
 DISORDER = 8192
-#: No line is longer; what is, is damage.
+#: Maximum bytes of a line; a longer one is damaged.
 LONGEST = 1 << 28
 _ROW = re.compile(rb'\{(?:"id":\s?(?:"(?:[^"\\]|\\.)*"|-?\d+|null),\s?)?"row":\s?(\d{1,15})[,}]')
 _BEFORE, _AFTER = b',"seal":"', b'"}'
@@ -37,7 +37,7 @@ RowOf = Callable[[bytes], int]
 
 
 class Rows:
-    """A set of row numbers in one bit each; parts without rows take no memory."""
+    """A set of row numbers in one bit each; ranges without rows take no memory."""
 
     def __init__(self) -> None:
         self._pages: dict[int, bytearray] = {}
@@ -56,7 +56,7 @@ class Rows:
             self.count -= 1
 
     def first_gap(self) -> int:
-        """The lowest row that is not in the set."""
+        """Return the lowest row that is not in the set."""
         number = 0
         while (page := self._pages.get(number)) is not None:
             for byte, bits in enumerate(page):
@@ -90,7 +90,7 @@ T = TypeVar("T")
 def joined_rows(
     rows: Iterable[R], entries: Iterator[tuple[int, T]]
 ) -> Iterator[tuple[R, T | None]]:
-    """Rows in order, each with the entry of the same number, where there is one."""
+    """Yield rows in order, each with the entry of the same number, if there is one."""
     entry = next(entries, None)
     for row in rows:
         while entry is not None and entry[0] < row.row:
@@ -99,7 +99,7 @@ def joined_rows(
 
 
 class Distrusted:
-    """Lines that are not used: how many, and where the first of them are."""
+    """Lines that are not used: their number, and the locations of the first ones."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -111,13 +111,13 @@ class Distrusted:
             self.first.append(f"{path}: line {number}")
 
     def extend(self, others: Distrusted) -> None:
-        """Add those of another log."""
+        """Add the lines of another log."""
         self.count += others.count
         self.first = [*self.first, *others.first][:_SHOWN]
 
     @property
     def lines(self) -> tuple[str, ...]:
-        """Text for people: where they are."""
+        """Locations as text for humans."""
         more = self.count - len(self.first)
         return (
             *(f"not trusted: {place}" for place in self.first),
@@ -126,7 +126,7 @@ class Distrusted:
 
 
 class _Place(NamedTuple):
-    """Where a line is that is used. Later lines of a row sort first."""
+    """Location of a used line. Later lines of a row sort first."""
 
     row: int
     newest: int
@@ -134,15 +134,16 @@ class _Place(NamedTuple):
 
 
 class RowLog:
-    """One log.
+    """An append-only log.
 
     Args:
-        path: its first file; the later ones are called after it.
-        key: what its lines belong to.
-        purpose: what they are, see :func:`veridical.files.seals.seal`.
-        row_of: the row of an object; default: its own ``row``, first or after ``id``.
-        unsealed: lines are used whatever their seal, as long as they have a row: of logs that
-            are shown and not relied on.
+        path: its first file; names of later files derive from it.
+        key: owner of its lines.
+        purpose: kind of its lines, see :func:`veridical.files.seals.seal`.
+        row_of: function that returns the row of an object; default: its own ``row``, first or
+            after ``id``.
+        unsealed: use lines with a row whatever their seal: for logs that are shown but not relied
+            on.
     """
 
     def __init__(
@@ -160,10 +161,10 @@ class RowLog:
         self.unsealed = unsealed
         self._row_of = row_of or row_in
         self._file: int | None = None
-        self._newest: int | None = None  # row of the last file; None where it was not looked at
+        self._newest: int | None = None  # row of the last file; None before it was inspected
 
     def files(self) -> list[Path]:
-        """The files of the log that exist, oldest first."""
+        """Return the existing files of the log, oldest first."""
         return [p for p in self._names() if p.exists()]
 
     def _names(self) -> Iterator[Path]:
@@ -175,7 +176,7 @@ class RowLog:
             yield from sorted(p for p in folder.iterdir() if pattern.fullmatch(p.name))
 
     def lines(self, distrusted: Distrusted | None = None) -> Iterator[tuple[int, bytes]]:
-        """``(row, object)`` in row order; of several lines of a row, the newest that is used."""
+        """Yield ``(row, object)`` in row order; of several lines of a row, the newest valid one."""
         files = enumerate(reversed(self.files()))
         streams = [self._ranked(path, rank, distrusted) for rank, path in files]
         last = -1
@@ -185,11 +186,11 @@ class RowLog:
                 yield row, content
 
     def index(self, keep: Rows | None = None) -> RowIndex:
-        """Where the lines of :meth:`lines` are; only those of the rows ``keep``, if given."""
+        """Return the locations of :meth:`lines`; only for the rows ``keep``, if given."""
         return RowIndex(self, keep)
 
     def rows(self, distrusted: Distrusted | None = None) -> Iterator[int]:
-        """The rows of the lines that are used, in no order."""
+        """Yield the rows of the used lines, in no order."""
         newest: int | None = None
         for path in self.files():
             newest = -1
@@ -199,7 +200,7 @@ class RowLog:
         self._newest = newest
 
     def append(self, row: int, content: bytes) -> None:
-        """Add a line; ``content`` is a JSON object. It survives the process from here on."""
+        """Append a line; ``content`` is a JSON object. It then survives the process."""
         if self._newest is None:
             for _ in self.rows():
                 pass
@@ -211,12 +212,12 @@ class RowLog:
         self._newest = max(self._newest or 0, row)
 
     def sealed(self, content: bytes) -> bytes:
-        """``content`` with its seal in it, as a line has it."""
+        """Return ``content`` with its seal, as in a line."""
         mark = seal(self.key, content, purpose=self.purpose).hex().encode()
         return content[:-1] + _BEFORE + mark + _AFTER
 
     def restart(self) -> None:
-        """What is appended from here on goes to a new file."""
+        """Start a new file for the lines appended from now on."""
         files = self.files()
         self.close()
         if files:
@@ -240,21 +241,21 @@ class RowLog:
             path.unlink()
 
     def mend(self) -> None:
-        """Cut off what a killed process left half written."""
+        """Cut off a line that a killed process left incomplete."""
         for path in self.files():
             mend(path)
 
     def _ranked(
         self, path: Path, rank: int, distrusted: Distrusted | None
     ) -> Iterator[tuple[int, int, bytes]]:
-        """Lines by row; holds places, not lines, of at most DISORDER rows."""
+        """Yield lines by row; holds the locations, not the lines, of at most DISORDER rows."""
         with path.open("rb") as file:
             for place in self._ordered(path, distrusted):
                 file.seek(-place.newest)
                 yield place.row, rank, self._object(file.read(place.length))
 
     def _ordered(self, path: Path, distrusted: Distrusted | None) -> Iterator[_Place]:
-        """Places of a file's lines in row order."""
+        """Yield the locations of a file's lines in row order."""
         heap: list[_Place] = []
         newest = -1
         for place in self._used(path, distrusted):
@@ -266,7 +267,7 @@ class RowLog:
             yield heapq.heappop(heap)
 
     def _used(self, path: Path, distrusted: Distrusted | None) -> Iterator[_Place]:
-        """The lines of a file that are used, in its order."""
+        """Yield the used lines of a file, in its order."""
         newest, start = -1, 0
         for number, line in enumerate(whole_lines(path), 1):
             row = self._row(line[:-1]) if line.endswith(b"\n") else None
@@ -279,7 +280,7 @@ class RowLog:
             start += len(line)
 
     def _row(self, line: bytes) -> int | None:
-        """The row of a line that is used."""
+        """Return the row of a line if it is used."""
         content = self._object(line)
         if not self.unsealed:
             mark = line[-_TAIL + len(_BEFORE) : -len(_AFTER)]
@@ -292,15 +293,14 @@ class RowLog:
 
     @staticmethod
     def _object(line: bytes) -> bytes:
-        """What was appended; ``line`` itself where it has no seal."""
+        """Return the appended object; ``line`` itself if it has no seal."""
         if line[-_TAIL : -_TAIL + len(_BEFORE)] == _BEFORE and line.endswith(_AFTER):
             return line[:-_TAIL] + b"}"
         return line
 
 
 class RowIndex:
-    """Where the lines of a log are, in row order, so that one is read without the others. It holds
-    32 bytes a line.
+    """Locations of the lines of a log, in row order, for random access. It takes 32 bytes per line.
 
     Attributes:
         rows: the rows, ascending.
@@ -332,37 +332,37 @@ class RowIndex:
 
     @property
     def current(self) -> bool:
-        """Whether the log is as it was when it was looked through."""
+        """True if the log has not changed since it was indexed."""
         files = self._log.files()
         return files == self._files and [p.stat().st_size for p in files] == self._sizes
 
     def line(self, position: int) -> bytes:
-        """The object at ``position`` from 0.
+        """Return the object at ``position`` from 0.
 
         Raises:
-            UsageError: the line is not what it was.
+            UsageError: the line has changed.
         """
         path = self._files[self._numbers[position]]
         with path.open("rb") as file:
             file.seek(self._starts[position])
             line = file.read(self._lengths[position])
         if self._log._row(line) != self.rows[position]:
-            raise UsageError(f"{path} has changed while it was read")
+            raise UsageError(f"{path} changed while it was read; run the command again")
         return self._log._object(line)
 
     def find(self, row: int) -> bytes | None:
-        """The object of ``row``; None where it has none."""
+        """Return the object of ``row``; None if there is no such row."""
         position = bisect_left(self.rows, row)
         there = position < len(self.rows) and self.rows[position] == row
         return self.line(position) if there else None
 
 
 def row_in(content: bytes) -> int:
-    """The object's own ``row``, which is first or follows the id (hostile text: matched as a
+    """Return the object's own ``row``, which is first or follows the id (hostile text: matched as a
     JSON string).
 
     Raises:
-        ValueError: it has none.
+        ValueError: it has no row.
     """
     match = _ROW.match(content)
     if not match:
@@ -371,8 +371,8 @@ def row_in(content: bytes) -> int:
 
 
 def whole_lines(path: Path) -> Iterator[bytes]:
-    """The lines of a file up to its last newline; none of a file that is not there. A line that
-    is too long comes in pieces, which nobody takes for a line."""
+    """Yield the lines of a file up to its last newline; nothing for a missing file. An overlong
+    line is split into pieces, which are not valid lines."""
     try:
         file = path.open("rb")
     except FileNotFoundError:
@@ -387,16 +387,16 @@ def whole_lines(path: Path) -> Iterator[bytes]:
 
 
 def append_to(path: Path, mode: int = PRIVATE_FILE) -> int:
-    """The descriptor of a file to append to, made if absent.
+    """Return the descriptor of a file to append to, created if absent.
 
     Raises:
-        UsageError: it cannot be written, or is a link: what it leads to is not ours.
+        UsageError: it cannot be written, or is a link, whose target is not ours.
     """
     return _descriptor(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, mode)
 
 
 def mend(path: Path) -> None:
-    """Cut off a last line that a killed process left half written."""
+    """Cut off a last line that a killed process left incomplete."""
     if not path.exists():
         return
     with os.fdopen(_descriptor(path, os.O_RDWR, 0), "rb+") as file:
@@ -415,7 +415,7 @@ def write_all(file: int, data: bytes) -> None:
 
 def _descriptor(path: Path, flags: int, mode: int) -> int:
     if path.is_symlink():  # where the system cannot refuse links itself
-        raise UsageError(f"{path} is a link, and is not written to; remove it")
+        raise UsageError(f"{path} is a link, which is not written to; remove it")
     try:
         return os.open(path, flags | getattr(os, "O_NOFOLLOW", 0), mode)
     except OSError as e:
@@ -423,7 +423,7 @@ def _descriptor(path: Path, flags: int, mode: int) -> int:
 
 
 def _after_newline(file: BinaryIO, end: int) -> int:
-    """The place after the last newline before ``end``; 0 if there is none."""
+    """Return the position after the last newline before ``end``; 0 if there is none."""
     at = end
     while at > 0:
         step = min(at, _BLOCK)

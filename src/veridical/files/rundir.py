@@ -1,13 +1,11 @@
-"""The run directory: manifest, append-only results, row errors. Kill it anywhere, start it again.
+"""Run directory: manifest, append-only results, row errors; resumable after a kill.
 
-``results.jsonl`` is written in the order records finish. Records are admitted by row and no
-record is admitted more than :data:`DISORDER` rows ahead of the oldest unfinished one, so lines
-are out of order by less than that and can be read back in input order with a bounded buffer.
-Every line is sealed and bound to the run and to the record that was scored: one that is damaged
-or was planted is not used, and its row is run again. ``--retry-failed`` opens a new segment, whose
-lines take the place of earlier ones; no result written is ever altered. Row errors that are tried
-again leave ``errors.jsonl``, which holds the first 10 000; of more, ``errors.more.json`` says how
-many there are by cause.
+``results.jsonl`` is written in the order in which records finish. No record is admitted more than
+:data:`DISORDER` rows ahead of the oldest unfinished one, so a bounded buffer restores input order.
+Every line is sealed and bound to the run and to the scored record: a damaged or planted line is not
+used, and its row is run again. ``--retry-failed`` opens a new segment, whose lines replace earlier
+ones; written results are never altered. Retried row errors leave ``errors.jsonl``, which holds the
+first 10 000; ``errors.more.json`` counts further ones by cause.
 """
 
 from __future__ import annotations
@@ -37,17 +35,17 @@ if TYPE_CHECKING:
 
 __all__ = ["DISORDER", "SPOOLED", "RunDirectory", "RunFiles", "Stored", "key_of"]
 
-#: Row errors that are kept each, and their bytes; of more, only how many there are by cause.
+#: Maximum row errors stored individually, and their bytes; further ones are counted by cause.
 MOST_ERRORS, MOST_ERROR_BYTES = 10_000, 8 << 20
 _MANIFEST = "manifest.json"
 _MORE_ERRORS = "errors.more.json"
-SPOOLED = "input"  # a copy of an input that could be read only once
+SPOOLED = "input"  # a copy of a one-shot input
 _LOCK = "run.lock"
-#: Seconds for which a lock is tried, as a page may just be looking whether the run is under way.
+#: Seconds for which a lock is tried, as a page may be checking if the run is in progress.
 _PATIENCE = 0.2
-_JOURNAL = "journal.sqlite"  # what the names of its files begin with
+_JOURNAL = "journal.sqlite"  # prefix of its files
 _OWN = {_LOCK, _MANIFEST, "results.jsonl", "errors.jsonl", SPOOLED}
-#: All that a run leaves, but the journal of its LLM calls: what those cost stays paid.
+#: All files of a run except the journal of its LLM calls, whose costs remain paid.
 _MADE = re.compile(
     r"(results|errors|answers|contexts)(\.retry-\d{4})?\.jsonl(\.errors\.jsonl)?"
     r"|decisions\.jsonl|promises\.json|ledger\.json|errors\.more\.json|answers\.lock"
@@ -58,7 +56,7 @@ _RECORD_LENGTH = 12 + 32 + 2
 
 
 class Stored(NamedTuple):
-    """A result line, and the digest of the record it is of; None in a run of an older version."""
+    """A result line and the digest of its record; None in a run of an older version."""
 
     row: int
     record: str | None
@@ -66,23 +64,23 @@ class Stored(NamedTuple):
 
 
 def key_of(identity: Mapping[str, Any]) -> str:
-    """What the lines of a run are bound to."""
+    """Return the key that binds the lines of a run."""
     text = json.dumps(identity, sort_keys=True, ensure_ascii=True)
     return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
 
 def stored_line(row: int, line: bytes) -> Stored:
-    """What a line of the log of results says, and the record it is bound to."""
+    """Return a line of the results log, and the record to which it is bound."""
     if bound := _RECORD.search(line, max(0, len(line) - _RECORD_LENGTH)):
         return Stored(row, bound[1].decode(), line[: bound.start()] + b"}")
     return Stored(row, None, line)
 
 
 def check_free(path: Path) -> None:
-    """See, without making anything, that no other process is at work in a run directory.
+    """Check, without creating anything, that no other process uses a run directory.
 
     Raises:
-        UsageError: one is.
+        UsageError: another process uses it.
     """
     if not (path / _LOCK).exists():
         return
@@ -95,12 +93,12 @@ def check_free(path: Path) -> None:
 
 
 class RunFiles:
-    """A run directory as it lies on disk, for reading.
+    """A run directory on disk, for reading.
 
     Attributes:
-        resumed: records of it scored before; 0 where it is only read.
+        resumed: number of records scored before; 0 if it is only read.
         distrusted: lines that are not used.
-        unsealed: nothing of it was sealed by this computer, and it is shown all the same.
+        unsealed: True if this computer sealed nothing in it, and it is shown nevertheless.
     """
 
     def __init__(self, path: Path) -> None:
@@ -111,21 +109,21 @@ class RunFiles:
 
     @cached_property
     def key(self) -> str:
-        """What its lines are bound to."""
+        """Key that binds its lines."""
         return key_of(self.manifest()["identity"])
 
     @cached_property
     def results(self) -> RowLog:
-        """The log of results."""
+        """Log of results."""
         return RowLog(self.path / "results.jsonl", self.key, "result")
 
     @cached_property
     def row_errors(self) -> RowLog:
-        """The log of rows that were no valid records."""
+        """Log of invalid rows."""
         return RowLog(self.path / "errors.jsonl", self.key, "row error")
 
     def manifest(self) -> dict[str, Any]:
-        """What the run is.
+        """Return the manifest of the run.
 
         Raises:
             UsageError: there is no readable manifest.
@@ -136,18 +134,18 @@ class RunFiles:
                 raise ValueError("it has no identity")
         except FileNotFoundError:
             raise UsageError(
-                f"{self.path} is no readable run directory: it has no {_MANIFEST}"
+                f"{self.path} is not a readable run directory: it has no {_MANIFEST}"
             ) from None
         except (ValueError, OSError, AttributeError, RecursionError) as e:
             raise UsageError(
-                f"{self.path} is no readable run directory: {self.path / _MANIFEST}: {e}; "
+                f"{self.path} is not a readable run directory: {self.path / _MANIFEST}: {e}; "
                 "check --fresh starts the run anew"
             ) from None
         return dict(manifest)
 
     def check_seals(self) -> None:
-        """Look through it: where this computer has sealed nothing of it, all that can be read is
-        shown; else only what is sealed."""
+        """Check the seals: if this computer sealed nothing in the run, all readable lines are
+        shown; otherwise only sealed ones."""
         distrusted = Distrusted()
         logs = (self.results, self.row_errors)
         known = sum(1 for log in logs for _ in log.rows(distrusted))
@@ -159,24 +157,24 @@ class RunFiles:
             log.unsealed = True
 
     def stored(self) -> Iterator[Stored]:
-        """Results in row order; of several for a row, the newest."""
+        """Return results in row order; of several for a row, the newest."""
         return (stored_line(row, line) for row, line in self.results.lines())
 
     def lines(self) -> Iterator[tuple[int, bytes]]:
-        """``(row, line)`` in row order; of several lines for a row, the newest."""
+        """Return ``(row, line)`` in row order; of several lines for a row, the newest."""
         return ((stored.row, stored.line) for stored in self.stored())
 
     def errors(self) -> Iterator[RowError]:
-        """Row errors, in row order."""
+        """Yield row errors, in row order."""
         for row, line in self.row_errors.lines():
             try:
                 error = json.loads(line)
                 yield RowError(row, error["file"], error["line"], error["field"], error["error"])
-            except (ValueError, KeyError, TypeError):  # of a run that nothing vouches for
+            except (ValueError, KeyError, TypeError):  # in an unsealed run
                 continue
 
     def more_errors(self) -> Counter[str]:
-        """Row errors beyond those, by cause."""
+        """Count further row errors, by cause."""
         try:
             return Counter(json.loads((self.path / _MORE_ERRORS).read_text("utf-8")))
         except (OSError, ValueError, TypeError):
@@ -184,17 +182,17 @@ class RunFiles:
 
 
 class RunDirectory(RunFiles):
-    """A run directory being written, by one process at a time.
+    """A run directory that is written, by one process at a time.
 
     Args:
-        path: the folder; made if absent, for its owner alone.
-        identity: what makes two runs the same (inputs, scorers, models, parameters).
-        request: kept in the manifest beside it: what it takes to open the inputs again.
-        fresh: nothing that an earlier run has left there is used; it is removed.
+        path: the folder; created if absent, only for its owner.
+        identity: identity of the run (inputs, scorers, models, parameters).
+        request: stored in the manifest: the data for opening the inputs again.
+        fresh: remove and ignore everything that an earlier run left.
 
     Raises:
-        UsageError: it holds a run with another identity (saying what differs), is in use by
-            another process, or is not a run directory and not empty.
+        UsageError: it holds a run with another identity (the message lists differences), is used
+            by another process, or is not a run directory and not empty.
     """
 
     def __init__(
@@ -208,7 +206,7 @@ class RunDirectory(RunFiles):
         super().__init__(path)
         identity = json.loads(json.dumps(identity))
         self.key = key_of(identity)
-        self.done = Rows()  # accounted for: scored, or known to be no valid record
+        self.done = Rows()  # scored, or known to be invalid
         self._errors_done = Rows()
         self._more_errors: Counter[str] = Counter()
         self._error_bytes = 0
@@ -230,7 +228,7 @@ class RunDirectory(RunFiles):
             raise
 
     def _is_run(self) -> bool:
-        """Whether the folder is a run directory, be its manifest damaged."""
+        """Return True if the folder is a run directory, even with a damaged manifest."""
         try:
             names = {p.name for p in self.path.iterdir()}
             if not {_LOCK, _MANIFEST} <= names:
@@ -243,7 +241,7 @@ class RunDirectory(RunFiles):
         return True
 
     def _clear(self) -> None:
-        """Remove what a run has left, and nothing else."""
+        """Remove the files of a run, and nothing else."""
         for path in [*self.path.iterdir()]:
             if not _MADE.fullmatch(path.name):
                 continue
@@ -256,7 +254,7 @@ class RunDirectory(RunFiles):
         if (self.path / _MANIFEST).exists():
             request = self._compare(identity, request)
         else:
-            # of a process killed just here
+            # of a process killed at this point
             drafts = {p for p in self.path.iterdir() if is_draft(p.name, _MANIFEST)}
             strange = [
                 p.name
@@ -279,7 +277,7 @@ class RunDirectory(RunFiles):
         self._error_bytes = sum(path.stat().st_size for path in self.row_errors.files())
 
     def _declare(self, identity: dict[str, Any], request: dict[str, Any]) -> None:
-        """Write the manifest, unless it says so already."""
+        """Write the manifest, unless it is up to date."""
         content = {"identity": identity, "request": request}
         mark = seal(json.dumps(content, sort_keys=True), purpose="manifest").hex()
         text = json.dumps({**content, "seal": mark}, indent=1) + "\n"
@@ -293,8 +291,8 @@ class RunDirectory(RunFiles):
             self._errors_done.add(row)
 
     def _compare(self, new: dict[str, Any], request: dict[str, Any]) -> dict[str, Any]:
-        """What the manifest has of the request, where it is this run's and sealed; else the new
-        one, under the old name: calls are accounted for by that."""
+        """Return the manifest's request if it is this run's and sealed; else the new one, under the
+        old name, by which calls are accounted."""
         manifest = self.manifest()
         old = manifest["identity"]
         differing = [
@@ -304,8 +302,8 @@ class RunDirectory(RunFiles):
         ]
         if differing:
             raise UsageError(
-                f"{self.path} holds another run; what differs: {'; '.join(differing)}. "
-                "Choose another --out, or start anew with --fresh."
+                f"{self.path} holds another run; differences: {'; '.join(differing)}. "
+                "Choose another --out, or start again with --fresh."
             )
         stored = manifest.get("request")
         text = json.dumps({"identity": old, "request": stored}, sort_keys=True)
@@ -316,8 +314,8 @@ class RunDirectory(RunFiles):
         return {**request, "run": name} if named else request
 
     def retry_failed(self, errors: Rows | None = None) -> int:
-        """Forget the records with a failed score, and the row errors of the rows ``errors``, so
-        that they run again. Returns how many records."""
+        """Schedule records with a failed score, and row errors of the rows ``errors``, to run
+        again. Return the number of records."""
         failed = Rows()
         for row, line in self.lines():
             if any(s["status"] == "failed" for s in json.loads(line)["scores"].values()):
@@ -331,7 +329,7 @@ class RunDirectory(RunFiles):
         return failed.count
 
     def forget(self, rows: Rows) -> None:
-        """Let ``rows`` run again. Until they have, their old results stay."""
+        """Schedule ``rows`` to run again. Their old results remain until then."""
         if not rows.count:
             return
         wrong = Rows()
@@ -357,12 +355,11 @@ class RunDirectory(RunFiles):
         self._account_errors()
 
     def write(self, record: Record, line: bytes) -> None:
-        """Append the result line of ``record`` (without newline). It survives the process from
-        here on."""
+        """Append the result line of ``record`` (without newline). It then survives the process."""
         self.adopt(Stored(record.row, record.digest(), line))
 
     def adopt(self, stored: Stored) -> None:
-        """Append a result line that another run directory has, of the same record."""
+        """Append a result line of the same record from another run directory."""
         bound = stored.line
         if stored.record is not None:
             bound = bound[:-1] + b',"record":"' + stored.record.encode() + b'"}'
@@ -370,14 +367,13 @@ class RunDirectory(RunFiles):
         self.done.add(stored.row)
 
     def add_errors(self, causes: Mapping[str, int]) -> None:
-        """Count row errors of another run directory that it kept by their causes alone."""
+        """Count row errors that another run directory stored by cause only."""
         self._more_errors.update(causes)
 
     def write_error(self, error: RowError) -> None:
-        """Keep a row error: the first ones each, more of them by their causes.
+        """Store a row error: the first ones individually, further ones by cause.
 
-        Those are counted anew in every life of the run, which reads their rows again: what has
-        gone wrong with a row is found out by reading it.
+        The latter are counted again in every session of the run, which reads their rows again.
         """
         if error.row in self._errors_done:
             return
@@ -396,10 +392,10 @@ class RunDirectory(RunFiles):
         return self._more_errors
 
     def close(self) -> None:
-        """Let the folder go; it can be read on."""
+        """Release the folder; it remains readable."""
         if self._lock is not None:
             if self._more_errors:
-                with contextlib.suppress(OSError):  # a full disk: they can be counted again
+                with contextlib.suppress(OSError):  # on a full disk: they can be counted again
                     write_atomic(self.path / _MORE_ERRORS, json.dumps(self._more_errors) + "\n")
             else:
                 (self.path / _MORE_ERRORS).unlink(missing_ok=True)

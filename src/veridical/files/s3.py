@@ -1,6 +1,6 @@
-"""Objects in S3, and in what speaks its protocol: addresses, and the clients of a bucket.
+"""S3-compatible object storage: addresses, and the clients of a bucket.
 
-Credentials and endpoint come from the usual environment variables alone (``AWS_ACCESS_KEY_ID``,
+Credentials and endpoint come only from the usual environment variables (``AWS_ACCESS_KEY_ID``,
 ``AWS_SECRET_ACCESS_KEY``, ``AWS_SESSION_TOKEN``, ``AWS_REGION``, ``AWS_ENDPOINT_URL``; or those
 that a cluster sets for a role), never from an address.
 """
@@ -19,28 +19,28 @@ from typing import Any
 from veridical.errors import UsageError
 from veridical.text.display import cut, printable, shown
 
-#: What an address of an object begins with.
+#: Prefix of object addresses.
 SCHEME = "s3://"
 _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 _BUCKET = re.compile(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]")
 _NO_BUCKET = "<Code>NoSuchBucket</Code>"
-_LONGEST = 800  # bytes of a prefix; S3 allows keys of 1024
+_LONGEST = 800  # maximum bytes of a prefix; S3 allows keys of 1024
 _KEY = "AWS_ACCESS_KEY_ID"
 _SECRET = "AWS_SECRET_ACCESS_KEY"
-#: Variables that clusters set for a role, one of which stands for credentials.
+#: Variables that clusters set for a role; any of them replaces credentials.
 _ROLES = (
     "AWS_WEB_IDENTITY_TOKEN_FILE",
     "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI",
     "AWS_CONTAINER_CREDENTIALS_FULL_URI",
 )
-#: For a request that brings no answer, its repetitions included.
+#: Timeout of a request, including retries.
 _PATIENCE = timedelta(seconds=30)
 _TRIES = 4
 
 
 @dataclass(frozen=True)
 class Address:
-    """An object, or what the names of several begin with.
+    """An object, or a common prefix of names.
 
     Attributes:
         key: without a slash at its beginning or end; empty for the whole bucket.
@@ -54,17 +54,18 @@ class Address:
 
 
 def is_address(text: str | os.PathLike[str]) -> bool:
-    """Whether ``text`` is an address, of any scheme, and no path."""
+    """Return True if ``text`` is an address of any scheme, and not a path."""
     return _ADDRESS.match(os.fspath(text)) is not None
 
 
 def parse(text: str) -> Address:
-    """
+    """Parse the address of an object.
+
     Raises:
-        UsageError: it is no address of an object, or has more than a bucket and a key in it.
+        UsageError: it is not an address of an object, or has more than a bucket and a key.
     """
     if not text.startswith(SCHEME):
-        raise UsageError(f"{shown(text)}: addresses are s3://BUCKET/NAME; others are not read")
+        raise UsageError(f"{shown(text)}: not a supported address; use s3://BUCKET/NAME")
     bucket, _, key = text.removeprefix(SCHEME).partition("/")
     key = key.removesuffix("/")
     why = None
@@ -84,30 +85,30 @@ def parse(text: str) -> Address:
 
 
 def objects(bucket: str) -> Any:
-    """The ``obstore.store.S3Store`` of a bucket.
+    """Return the ``obstore.store.S3Store`` of a bucket.
 
     Raises:
-        UsageError: the extra or the credentials are not there.
+        UsageError: the extra or the credentials are missing.
     """
     return _store(bucket, _endpoint(), *_credentials())
 
 
 def filesystem() -> Any:
-    """The ``pyarrow.fs.S3FileSystem`` with the same credentials and endpoint.
+    """Return the ``pyarrow.fs.S3FileSystem`` with the same credentials and endpoint.
 
     Raises:
-        UsageError: there are no credentials.
+        UsageError: the credentials are missing.
     """
     return _filesystem(_endpoint(), *_credentials())
 
 
 @contextlib.contextmanager
 def plain_errors(address: Address | str) -> Iterator[None]:
-    """What goes wrong with an object, as a plain message.
+    """Convert errors of an object's server to plain messages.
 
     Raises:
-        UsageError: it may not be touched, or the server does not answer as it should. That an
-            object is not there, or not as expected, is left to the caller.
+        UsageError: access is denied, or the server does not respond as it should. A missing
+            object, or a failed precondition, is left to the caller.
     """
     from obstore.exceptions import AlreadyExistsError, BaseError, PreconditionError
 
@@ -140,9 +141,9 @@ def _region() -> str:
 def _credentials() -> tuple[str | None, str | None, str | None]:
     key, secret = os.environ.get(_KEY) or None, os.environ.get(_SECRET) or None
     if (key is None) != (secret is None):
-        raise UsageError(f"{_KEY} and {_SECRET} go together: one of them is not set")
+        raise UsageError(f"{_KEY} and {_SECRET} must be set together; one of them is missing")
     if key is None and not any(os.environ.get(name) for name in _ROLES):
-        raise UsageError(f"S3 needs credentials: set {_KEY} and {_SECRET}")
+        raise UsageError(f"S3 requires credentials; set {_KEY} and {_SECRET}")
     return key, secret, os.environ.get("AWS_SESSION_TOKEN") or None
 
 
@@ -153,7 +154,7 @@ def _store(
     try:
         from obstore.store import S3Store
     except ImportError as e:
-        raise UsageError(f"S3 needs obstore: pip install obstore ({e})") from None
+        raise UsageError(f"S3 requires obstore; pip install obstore ({e})") from None
     given = {
         "endpoint": endpoint,
         "access_key_id": key,
@@ -178,7 +179,7 @@ def _filesystem(
 ) -> Any:
     from pyarrow.fs import S3FileSystem
 
-    # A copy of what the environment says, so that no configuration file says otherwise.
+    # a copy of the environment, so that no configuration file overrides it
     return S3FileSystem(
         access_key=key,
         secret_key=secret,

@@ -1,9 +1,9 @@
-"""Seals: keyed checksums that tell damage and forgery from what this computer wrote.
+"""Seals: keyed checksums that detect damage and forgery of this computer's files.
 
-A seal is a keyed blake2b of what it protects. Whoever plants a file does not know the secret of
-this computer, so cannot seal it; what was sealed elsewhere is not trusted here, unless both share
-the secret (:data:`SECRET_VARIABLE`). Where no secret can be kept, seals are plain checksums, which
-tell damage only.
+A seal is a keyed blake2b of the protected content. A forger does not know this computer's secret,
+so cannot seal a planted file. Files sealed elsewhere are not trusted here, unless both computers
+share the secret (:data:`SECRET_VARIABLE`). If no secret can be stored, seals are plain checksums,
+which detect damage only.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Any
 
 from veridical.errors import UsageError
 
-#: Names the secret where several computers share runs, stores or journals: any text of 16
+#: Variable with the secret of computers that share runs, stores or journals: any text of 16
 #: characters or more.
 SECRET_VARIABLE = "VERIDICAL_SECRET"
 #: Bytes of a seal.
@@ -26,8 +26,8 @@ SEAL = 12
 
 
 def seal(*parts: str | bytes, purpose: str) -> bytes:
-    """The :data:`SEAL` bytes that seal ``parts`` for one ``purpose`` (ASCII, 16 characters at
-    most). Each part is prefixed with its length, so none can run into the next.
+    """Return the :data:`SEAL` bytes that seal ``parts`` for one ``purpose`` (ASCII, at most 16
+    characters). Each part is prefixed with its length, so that parts cannot be confused.
 
     Raises:
         UsageError: as :func:`local_secret`.
@@ -42,12 +42,12 @@ def seal(*parts: str | bytes, purpose: str) -> bytes:
 
 
 def sealed(mark: bytes, *parts: str | bytes, purpose: str) -> bool:
-    """Whether ``mark`` is the seal of ``parts``; compared in constant time."""
+    """Return True if ``mark`` is the seal of ``parts``; compared in constant time."""
     return hmac.compare_digest(mark, seal(*parts, purpose=purpose))
 
 
 def sealed_hex(digits: Any, *parts: str | bytes, purpose: str) -> bool:
-    """Whether ``digits``, which may be anything, are the hexadecimal digits of that seal."""
+    """Return True if ``digits``, of any type, are the hexadecimal digits of that seal."""
     try:
         mark = bytes.fromhex(digits.decode("ascii") if isinstance(digits, bytes) else digits)
     except (TypeError, ValueError):
@@ -56,9 +56,9 @@ def sealed_hex(digits: Any, *parts: str | bytes, purpose: str) -> bool:
 
 
 def local_secret() -> bytes:
-    """This computer's secret: of the environment, else of the user's configuration folder.
+    """Return this computer's secret, from the environment or else the user's configuration folder.
 
-    Where that folder cannot be written, a secret of this process: fences hold, but calls of
+    If that folder cannot be written, the secret is that of this process: fences hold, but calls of
     another run are not found in the journal.
 
     Raises:
@@ -74,11 +74,11 @@ def _process_secret() -> bytes:
 
 @cache
 def _kept_secret() -> bytes | None:
-    """The secret that later processes find too; None where none can be kept."""
+    """Return the secret that later processes find too; None if it cannot be stored."""
     secret = os.environ.get(SECRET_VARIABLE)
     if secret is not None:
         if len(secret) < 16:
-            raise UsageError(f"{SECRET_VARIABLE} needs 16 characters or more")
+            raise UsageError(f"{SECRET_VARIABLE} must have at least 16 characters")
         return secret.encode()
     try:
         path = _path()
@@ -93,7 +93,7 @@ def _kept_secret() -> bytes | None:
 
 
 def forget_secret() -> None:
-    """Look the secret up anew the next time, as after a change of the environment."""
+    """Forget the cached secret, as after a change of the environment."""
     _kept_secret.cache_clear()
     _process_secret.cache_clear()
 
@@ -104,8 +104,8 @@ def _path() -> Path:
 
 
 def _make(path: Path) -> None:
-    """Write a new secret unless there is one. Of two processes at once, one wins: the file
-    appears whole under its name."""
+    """Write a new secret unless there is one. Of two concurrent processes one wins, as the file
+    appears atomically."""
     if path.exists():
         return
     draft = path.with_name(f"secret.{os.getpid()}.{secrets.token_hex(4)}")

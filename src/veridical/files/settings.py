@@ -1,4 +1,4 @@
-"""Tables of settings files, checked by pydantic: an error names the table and the field."""
+"""Settings tables validated by pydantic; errors name table and field."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 S = TypeVar("S")
 
-#: What a field must be, by pydantic's name of the error.
+#: Required type of a field, by pydantic's name of the error.
 _WANTED = {
     "string_type": "str",
     "int_type": "int",
@@ -30,18 +30,19 @@ _WANTED = {
 
 
 def settings(kind: type[S], table: Any, where: str, **given: Any) -> S:
-    """The dataclass ``kind`` with the values of ``table``, and ``given`` ones that no table has.
+    """Make the dataclass ``kind`` from the values of ``table``, and ``given`` ones, which no table
+    has.
 
-    Nothing is converted but whole numbers to fractions and lists to tuples.
+    The only conversions are whole numbers to fractions, and lists to tuples.
 
     Raises:
-        UsageError: it is no table, or a field is missing, unknown or of another type; or what
-            ``kind`` itself raises.
+        UsageError: it is not a table, or a field is missing, unknown or of another type; or
+            ``kind`` itself raises it.
     """
     from pydantic import ValidationError
 
     if not isinstance(table, Mapping):
-        raise UsageError(f"{where}: this is a section, not a value")
+        raise UsageError(f"{where}: must be a section, not a value")
     fields_of: Any = kind
     model = _model(fields_of, tuple(given))
     lists = {k: tuple(v) if isinstance(v, list) else v for k, v in table.items()}

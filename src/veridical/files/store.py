@@ -1,9 +1,9 @@
-"""Content-addressed store: what a model has once said of an input is never asked again.
+"""Content-addressed store of model outputs.
 
-Keys and places are in sqlite (WAL); values are float arrays in an append-only file beside it.
-Bytes are appended and flushed before the row that points at them is committed, so a process killed
-at any point leaves at worst unreachable bytes. Every value is sealed together with its key and
-shape: what is damaged, or was not written by this computer, counts as absent.
+Keys and positions are in sqlite (WAL); values are float arrays in an append-only file next to it.
+Bytes are appended and flushed before the row that points to them is committed, so a killed process
+leaves at worst unreachable bytes. Every value is sealed together with its key and shape: a value
+that is damaged, or was not written by this computer, counts as absent.
 """
 
 from __future__ import annotations
@@ -40,18 +40,18 @@ _SCHEMA = (
 _SHAPE = re.compile(rb"(\d{1,12}(,\d{1,12}){0,7})?")
 _INSERT = "INSERT OR REPLACE INTO entries VALUES (?, ?, ?, ?)"
 _FORMAT = 2
-_UNSEALED = 1  # the format before: its values cannot be told from planted ones
+_UNSEALED = 1  # the previous format: its values cannot be distinguished from planted ones
 _KEY = 20  # bytes
 _LOOKUP = 500  # sqlite's variable limit is 999 in old builds
 _PURPOSE = "store"
-#: Errors of a file system that takes no more: they cost the store, not the scores.
+#: Errors of a full or read-only file system: they disable the store, not the scoring.
 _NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EIO}
 _NO_ROOM_TOLD = ("is full", "disk I/O error", "readonly database")
 
 
 def content_key(*parts: str | bytes) -> bytes:
-    """20-byte blake2b digest of ``parts``, each prefixed with its length so that none can run
-    into the next."""
+    """Return the 20-byte blake2b digest of ``parts``, each prefixed with its length so that parts
+    cannot be confused."""
     h = hashlib.blake2b(digest_size=_KEY)
     for part in parts:
         data = part.encode() if isinstance(part, str) else part
@@ -60,14 +60,14 @@ def content_key(*parts: str | bytes) -> bytes:
     return h.digest()
 
 
-#: The stores that :func:`open_store` has opened, by their real folders.
+#: Stores opened by :func:`open_store`, by their real folders.
 _shared: dict[str, Store] = {}
 _opening = threading.Lock()
 
 
 def open_store(path: Path, *, required: bool = True) -> Store:
-    """The :class:`Store` in a folder, opened once a process: a second one beside it could not
-    write. Everyone who has opened it closes it."""
+    """Open the :class:`Store` in a folder, once per process, as a second one could not write. Every
+    caller closes it."""
     place = os.path.realpath(path)
     with _opening:
         store = _shared.get(place)
@@ -79,7 +79,7 @@ def open_store(path: Path, *, required: bool = True) -> Store:
 
 
 def _forget_shared() -> None:
-    """A forked process begins with none: those that are open are its parent's."""
+    """Reset in a forked process: open stores belong to its parent."""
     global _opening
     _opening = threading.Lock()
     _shared.clear()
@@ -92,17 +92,17 @@ if hasattr(os, "register_at_fork"):
 class Store:
     """Arrays by content key, in the folder ``path``. Float32 and exact.
 
-    One process writes; a second one that opens the same store reads it and writes nothing
-    (``writable`` is False). Where nothing can be written (a full disk) or read (a damaged file),
-    the run goes on without, and says so once. A damaged or unsealed store begins anew.
+    One process writes; a second one that opens the same store only reads it (``writable`` is
+    False). If the store cannot be written (a full disk) or read (a damaged file), the run continues
+    without it and warns once. A damaged or unsealed store is emptied.
 
     Args:
-        required: it is an error that the folder cannot be made or read; else that is said once,
-            and nothing is kept.
+        required: True raises an error if the folder cannot be created or read; False warns once
+            and stores nothing.
 
     Raises:
-        UsageError: the folder cannot be made, one of its files is a link, or it holds a store of
-            a later format.
+        UsageError: the folder cannot be created, one of its files is a link, or it holds a store
+            of a later format.
     """
 
     def __init__(self, path: Path, *, required: bool = True) -> None:
@@ -148,38 +148,39 @@ class Store:
             )
         if version == _UNSEALED:
             warn_once(
-                f"store {self.path} is of an earlier version, which sealed nothing: its values "
-                "are not trusted, and are computed anew"
+                f"store {self.path} has the format of an earlier version, which sealed nothing; "
+                "its values are not trusted and are computed again"
             )
         if version != _FORMAT:
             if self.writable:
                 self._begin()
             else:
-                self._disconnect()  # the process that has the lock begins it
+                self._disconnect()  # the process with the lock initialises it
         self._end = os.lseek(self._values, 0, os.SEEK_END)
 
     @property
     def open(self) -> bool:
-        """Whether there is a folder of it that can be read."""
+        """True if there is a readable folder."""
         return self._db is not None
 
     def _connect(self) -> int:
-        """Open the keys. Their format; 0 where there are none yet."""
+        """Open the keys and return their format; 0 for a new store."""
         os.close(os.open(self.path / _KEYS, os.O_RDWR | os.O_CREAT, PRIVATE_FILE))
         db = self._db = sqlite3.connect(self.path / _KEYS, check_same_thread=False, timeout=30)
-        db.text_factory = bytes  # a damaged text must not end the reading of the others
+        db.text_factory = bytes  # a damaged text must not prevent reading the others
         db.execute("PRAGMA trusted_schema=OFF")
         db.execute("PRAGMA journal_mode=WAL")
         db.execute("PRAGMA synchronous=NORMAL")
         version = int(db.execute("PRAGMA user_version").fetchone()[0])
         if version == _FORMAT:
             tables = db.execute("SELECT type, sql FROM sqlite_master").fetchall()
-            if tables != [(b"table", _SCHEMA.encode())]:  # a view or a trigger could be without end
+            # a view or a trigger could run without end
+            if tables != [(b"table", _SCHEMA.encode())]:
                 raise sqlite3.DatabaseError("its tables are not those of a store")
         return version
 
     def _begin(self) -> None:
-        """Make it empty."""
+        """Make the store empty."""
         assert self._db is not None and self._values is not None
         with self._db:
             self._db.execute("DROP TABLE IF EXISTS entries")
@@ -188,19 +189,19 @@ class Store:
         os.ftruncate(self._values, 0)
 
     def _set_aside(self, why: Exception) -> None:
-        """Keep damaged keys under other names, out of the way."""
+        """Rename damaged keys."""
         self._disconnect()
         for name in _KEY_FILES:
             with contextlib.suppress(FileNotFoundError):
                 (self.path / name).replace(self.path / f"{name}.damaged")
         warn_once(
-            f"store {self.path} is damaged ({why}): its values are computed anew; the damaged "
+            f"store {self.path} is damaged ({why}); its values are computed again, and the damaged "
             f"keys are kept in {_KEYS}.damaged"
         )
 
     def get_many(self, keys: Sequence[bytes]) -> dict[bytes, NDArray[np.float32]]:
-        """The stored arrays among ``keys``. What is damaged, or was not sealed by this computer,
-        counts as absent, and is dropped."""
+        """Return the stored arrays among ``keys``. Damaged values, and values not sealed by this
+        computer, count as absent and are dropped."""
         arrays: dict[bytes, NDArray[np.float32]] = {}
         with self._mutex:
             for i in range(0, len(keys), _LOOKUP):
@@ -212,7 +213,8 @@ class Store:
     def beginning_with(
         self, prefixes: Iterable[bytes]
     ) -> dict[bytes, dict[bytes, NDArray[np.float32]]]:
-        """The stored arrays whose keys begin with each of ``prefixes``, by prefix and key."""
+        """Return the stored arrays whose keys begin with each of ``prefixes``, by prefix and
+        key."""
         with self._mutex:
             return {
                 p: self._read("key BETWEEN ? AND ?", (p, p + b"\xff" * (_KEY - len(p))))
@@ -243,7 +245,7 @@ class Store:
     def _value(
         self, end: int, key: Any, start: Any, shape: Any, held: Any
     ) -> NDArray[np.float32] | None:
-        """The value of a row, which may hold anything; None if it is none of this computer's."""
+        """Return the value of a row, which may contain anything; None if it is invalid."""
         if not (isinstance(start, int) and isinstance(shape, bytes) and isinstance(held, bytes)):
             return None
         if not isinstance(key, bytes) or not _SHAPE.fullmatch(shape):
@@ -259,11 +261,12 @@ class Store:
         return np.frombuffer(data, np.float32).reshape(dims)
 
     def put_many(self, items: Iterable[tuple[bytes, NDArray[np.float32]]]) -> None:
-        """Append ``items`` and commit them together. A key that is there already stays."""
+        """Append ``items`` and commit them together. Existing keys keep their values."""
         self._write([], items, over=False)
 
     def replace(self, old: Iterable[bytes], key: bytes, value: NDArray[np.float32]) -> None:
-        """Put ``value`` under ``key``, over what may be there, and drop ``old``: both or none."""
+        """Store ``value`` under ``key``, replacing any old value, and drop ``old``, in one
+        transaction."""
         self._write(old, [(key, value)], over=True)
 
     def _write(
@@ -289,7 +292,7 @@ class Store:
     def _commit(
         self, old: Iterable[bytes], items: Iterable[tuple[bytes, NDArray[np.float32]]]
     ) -> None:
-        """Write the values, then the rows that point at them, in place of ``old``."""
+        """Write the values, then the rows that point to them, replacing ``old``."""
         assert self._db is not None and self._values is not None
         rows, blobs, at = [], [], self._end
         for key, value in items:
@@ -308,7 +311,7 @@ class Store:
             self._db.executemany(_INSERT, rows)
 
     def _without(self, why: Exception) -> None:
-        """Go on without writing; after damage without what was there, too."""
+        """Continue without writing, and after damage without reading."""
         if self._db is not None:
             with contextlib.suppress(sqlite3.Error):
                 self._db.rollback()
@@ -317,8 +320,8 @@ class Store:
                 self._set_aside(why)
         self.writable = False
         warn_once(
-            f"store {self.path} cannot be used ({why}): the run goes on, and what is computed "
-            "from here on is not kept"
+            f"store {self.path} cannot be used ({why}); the run continues without storing "
+            "further values"
         )
 
     def __len__(self) -> int:
@@ -328,7 +331,7 @@ class Store:
             return int(self._db.execute("SELECT count(*) FROM entries").fetchone()[0])
 
     def close(self) -> None:
-        """Let it go: of those who opened it together (:func:`open_store`), the last one does."""
+        """Close the store; of several callers of :func:`open_store`, the last one closes it."""
         with _opening:
             self.users -= 1
             if self.users > 0:
@@ -353,12 +356,12 @@ class Store:
 
 
 def _is_damage(why: Exception) -> bool:
-    """Whether sqlite says that the file is none of its own, and not that it cannot be used now."""
+    """Return True if sqlite reports an invalid file, rather than one that cannot be used now."""
     return isinstance(why, sqlite3.DatabaseError) and not isinstance(why, sqlite3.OperationalError)
 
 
 def _no_room(why: Exception) -> bool:
-    """Whether the file system takes no more, where what is there may be well."""
+    """Return True if the file system cannot be written, although stored values may be valid."""
     if isinstance(why, OSError):
         return why.errno in _NO_ROOM
     message = str(why)

@@ -1,4 +1,4 @@
-"""Folders for what is kept no longer than it is worked on: private, and gone on every way out."""
+"""Private temporary folders that are always removed."""
 
 from __future__ import annotations
 
@@ -23,20 +23,23 @@ _TRIES = 100
 
 
 class TemporaryFolder:
-    """An empty folder that only its owner reads. It goes with this object, and at the latest with
-    the process; of one that was killed, the next process clears it away.
+    """An empty folder that only its owner reads.
+
+    It is removed with this object, at the latest when the process ends; the folder of a killed
+    process is removed by the next process.
 
     Args:
-        name: what it is for; the last part of :attr:`path`.
+        name: purpose; the last part of :attr:`path`.
 
     Raises:
-        OSError: it cannot be made.
+        OSError: it cannot be created.
     """
 
     def __init__(self, name: str) -> None:
         _clear_abandoned()
         for _ in range(_TRIES):
-            # Named and to be removed before it is made: an interrupt may come at any step.
+            # named and registered for removal before it is created: an interrupt may come at any
+            # step
             root = Path(tempfile.gettempdir()) / f"{_PREFIX}{secrets.token_hex(8)}"
             locks: list[int] = []
             self._end = weakref.finalize(self, _remove, root, locks, os.getpid())
@@ -45,20 +48,20 @@ class TemporaryFolder:
             if lock is not None:
                 locks.append(lock)
                 break
-            self._end.detach()  # another process took it for abandoned, before it was locked
+            self._end.detach()  # another process removed it as abandoned, before it was locked
         else:
-            raise FileExistsError(f"no temporary folder can be kept in {tempfile.gettempdir()}")
+            raise FileExistsError(f"cannot create a temporary folder in {tempfile.gettempdir()}")
         self.path = root / name
         self.path.mkdir(PRIVATE_FOLDER)
 
     def close(self) -> None:
-        """Remove it and all that is in it."""
+        """Remove the folder and its content."""
         self._end()
 
 
 @contextmanager
 def temporary_folder(name: str) -> Iterator[Path]:
-    """A :class:`TemporaryFolder` for the time of the block."""
+    """Create a :class:`TemporaryFolder` for the duration of the block."""
     folder = TemporaryFolder(name)
     try:
         yield folder.path
@@ -81,7 +84,7 @@ def _remove(root: Path, locks: list[int], owner: int) -> None:
 
 @cache
 def _clear_abandoned() -> None:
-    """Remove, once a process, the folders of processes that were killed: nobody has their lock."""
+    """Remove, once per process, the unlocked folders of killed processes."""
     owner = os.getuid() if hasattr(os, "getuid") else None
     for root in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
         with contextlib.suppress(OSError):

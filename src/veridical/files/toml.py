@@ -1,4 +1,4 @@
-"""TOML files that may come from anywhere: of bounded size and depth."""
+"""TOML files from any source, with bounded size and depth."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ _DEEPEST = 256  # parts of a dotted key: the parser's time grows with their squa
 
 
 def read_toml(path: str | Path) -> dict[str, Any]:
-    """The table in a TOML file.
+    """Return the table in a TOML file.
 
     Raises:
         OSError: it cannot be read.
-        ValueError: it is none, is too large, or its keys are too deep.
+        ValueError: it is not TOML, is too large, or its keys are too deep.
     """
     with Path(path).open("rb") as file:
         content = file.read(MOST_BYTES + 1)
@@ -30,10 +30,10 @@ def read_toml(path: str | Path) -> dict[str, Any]:
 
 
 def parse_toml(text: str) -> dict[str, Any]:
-    """The table in ``text``.
+    """Return the table in ``text``.
 
     Raises:
-        ValueError: it is none, or its keys are too deep.
+        ValueError: it is not TOML, or its keys are too deep.
     """
     run = 0
     for part in text.split("."):

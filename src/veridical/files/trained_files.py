@@ -1,6 +1,6 @@
-"""Files of the small models that users train: read once, pinned to their content, never pickle.
+"""Files of small user-trained models, pinned to their content; no pickle.
 
-JSON, or the safetensors format, which needs no package for arrays of float32 alone.
+The format is JSON or safetensors, which needs no package for float32 arrays alone.
 """
 
 from __future__ import annotations
@@ -38,18 +38,18 @@ def read_trained(
     command: str,
     most: int,
 ) -> T:
-    """The model in the file of that path, which may end in ``@`` and a version that the file must
-    have.
+    """Read the model in the file ``name``, which may end in ``@`` and the required version of the
+    file.
 
     Args:
-        parse: makes the model of the file's content, whether that is safetensors, and the version;
-            what is wrong with it is one of the errors of damaged data.
-        title: what it is, for messages.
-        command: what trains it.
-        most: bytes.
+        parse: makes the model from the file's content, True for safetensors, and the version;
+            it raises an error of damaged data for invalid content.
+        title: name of the kind of model, for messages.
+        command: the command that trains it.
+        most: maximum bytes.
 
     Raises:
-        UsageError: the file cannot be read, is no such model, or has changed.
+        UsageError: the file cannot be read, is not such a model, or has changed.
     """
     name = str(name)
     path, at, version = name.rpartition("@")
@@ -58,7 +58,7 @@ def read_trained(
     try:
         status = Path(path).stat()
         if not (S_ISREG(status.st_mode) or S_ISDIR(status.st_mode)):
-            raise UsageError(f"{path} is a device or pipe, no {title} model")
+            raise UsageError(f"{path} is a device or pipe, not a valid {title} model")
         if status.st_size > most:
             raise UsageError(f"{path}: larger than any {title} model")
         read: tuple[str, T] = _read(path, status.st_mtime_ns, status.st_size, parse)
@@ -66,7 +66,7 @@ def read_trained(
         raise UsageError(f"cannot read {title} model {path}: {e.strerror or e}") from None
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError, OverflowError) as e:
         raise UsageError(
-            f"{path} is no {title} model of `{command}` ({type(e).__name__}: {e})"
+            f"{path} is not a valid {title} model of `{command}` ({type(e).__name__}: {e})"
         ) from None
     if version and version != read[0]:
         raise UsageError(f"{path} has changed: it was {version} and is {read[0]}")
@@ -84,12 +84,12 @@ def _read(
 
 @cache
 def json_parser(model: type[M]) -> Callable[[bytes, bool, str], tuple[M, str]]:
-    """A parser for :func:`read_trained`: JSON as ``model`` has it, and the file's version."""
+    """Make a parser for :func:`read_trained`: JSON of ``model``, and the file's version."""
     return lambda content, safetensors, version: (from_json(model, content), version)
 
 
 def write_trained(path: str | Path, model: BaseModel | bytes) -> None:
-    """Write a model, or the content of its file, to ``path``, whole or not at all."""
+    """Write a model, or the content of its file, to ``path`` atomically."""
     if isinstance(model, BaseModel):
         model = f"{model.model_dump_json(indent=1)}\n".encode()
     with writing(path, binary=True) as file:
@@ -97,16 +97,16 @@ def write_trained(path: str | Path, model: BaseModel | bytes) -> None:
 
 
 def pinned(name: str, version: str) -> str:
-    """``name`` with the version of the file's content (``model.json@1a2b3c4d``): as a scorer's
-    parameter it makes another content another scorer."""
+    """Return ``name`` with the version of the file's content (``model.json@1a2b3c4d``): as a
+    scorer's parameter, it makes different content a different scorer."""
     return name if name.endswith(f"@{version}") else f"{name}@{version}"
 
 
 def from_json(model: type[M], content: bytes) -> M:
-    """The JSON of a file as ``model`` has it.
+    """Parse the JSON of a file as ``model``.
 
     Raises:
-        ValueError: it is none; the message names the first fields that are wrong.
+        ValueError: it is invalid; the message names the first wrong fields.
     """
     try:
         return model.model_validate_json(content)
@@ -119,8 +119,8 @@ def from_json(model: type[M], content: bytes) -> M:
 
 
 def arrays_content(path: Path, head: Mapping[str, Any], arrays: Mapping[str, Floats]) -> bytes:
-    """The content of a file of arrays: safetensors if that is the ending of ``path``, else JSON
-    with float32 arrays as base64 beside their shapes."""
+    """Return the content of a file of arrays: safetensors if ``path`` has that extension, else JSON
+    with float32 arrays as base64 with their shapes."""
     if path.suffix == ".safetensors":
         return to_safetensors(head, arrays)
     body = {
@@ -134,10 +134,10 @@ def arrays_content(path: Path, head: Mapping[str, Any], arrays: Mapping[str, Flo
 
 
 def arrays_of(content: bytes, safetensors: bool) -> tuple[dict[str, Any], dict[str, Floats]]:
-    """What :func:`arrays_content` has made.
+    """Parse content made by :func:`arrays_content`.
 
     Raises:
-        ValueError, KeyError, TypeError, AttributeError: it is damaged, or holds something else.
+        ValueError, KeyError, TypeError, AttributeError: it is damaged, or something else.
     """
     if safetensors:
         return from_safetensors(content)
@@ -151,18 +151,18 @@ def _array(entry: Mapping[str, Any]) -> Floats:
 
 
 def whole(value: Any) -> int:
-    """A whole number from 0 on: negative ones would let numpy guess a shape.
+    """Return a whole number of 0 or more; a negative one would let numpy infer a dimension.
 
     Raises:
-        ValueError: it is none.
+        ValueError: it is not such a number.
     """
     if not isinstance(value, int) or isinstance(value, bool) or value < 0:
-        raise ValueError(f"{value!r} where a whole number belongs")
+        raise ValueError(f"{value!r} is not a whole number")
     return value
 
 
 def to_safetensors(head: Mapping[str, Any], arrays: Mapping[str, Floats]) -> bytes:
-    """The safetensors format: header length, JSON header, arrays."""
+    """Return the safetensors format: header length, JSON header, arrays."""
     header: dict[str, Any] = {"__metadata__": {"veridical": json.dumps(head)}}
     body = b""
     for name, array in arrays.items():
@@ -179,10 +179,10 @@ def to_safetensors(head: Mapping[str, Any], arrays: Mapping[str, Floats]) -> byt
 
 
 def from_safetensors(content: bytes) -> tuple[dict[str, Any], dict[str, Floats]]:
-    """What :func:`to_safetensors` has made.
+    """Parse content made by :func:`to_safetensors`.
 
     Raises:
-        ValueError, KeyError, TypeError: it is damaged, or holds something else.
+        ValueError, KeyError, TypeError: it is damaged, or something else.
     """
     size = int.from_bytes(content[:8], "little")
     if len(content) < 8 or size > min(_HEADER, len(content) - 8):

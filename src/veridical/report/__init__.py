@@ -1,1 +1,1 @@
-"""Reports: what people read of a run."""
+"""Reports of runs for humans."""

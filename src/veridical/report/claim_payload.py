@@ -1,7 +1,7 @@
-"""What the claims view shows of a score: a verdict on each claim, its category, what evidence says.
+"""Data of the claims view: verdict, category and evidence of each claim.
 
-Scores of level ``claim`` tell it in their units' labels and in ``raw["claims"]``. What is not of
-the form that the scorers give is left out, and the units then show without it.
+Scores of level ``claim`` provide them in their units' labels and in ``raw["claims"]``. Data of
+unexpected form is left out, and the units are shown without it.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from veridical.core.scores import Score
 
-#: The verdict that a unit's label stands for.
+#: Verdict of a unit's label.
 VERDICTS = {
     "entailment": "entailment",
     "neutral": "neutral",
@@ -20,7 +20,7 @@ VERDICTS = {
     "unsupported": "neutral",
     "unclear": "unclear",
 }
-MAX_PARTS = 64  #: runs of words of one claim; of more, only where it begins and ends is shown
+MAX_PARTS = 64  #: runs of words of one claim; of more, only the beginning and end are shown
 MAX_TEXT = 4_000  #: code points of a claim's text, or of a reason
 MAX_LEFT_OUT = 20
 
@@ -28,15 +28,15 @@ Json = Any
 
 
 class ClaimFact(NamedTuple):
-    """What is said of one claim; ``says`` has a verdict for each item of its evidence."""
+    """Facts of one claim; ``says`` has a verdict for each item of its evidence."""
 
     shown: dict[str, Json]
     says: list[str | None]
 
 
 def claims_of(score: Score) -> dict[str, Json] | None:
-    """What is said of a score's claims as a whole: whether the response ``abstained``, and what
-    was ``left_out`` of a model's output. None where no claims were judged."""
+    """Return the facts of a score's claims as a whole: True in ``abstained`` for a response that
+    declines, and ``left_out`` parts of a model's output. None if no claims were judged."""
     raw = score.raw if isinstance(score.raw, Mapping) else {}
     abstained = not score.units and raw.get("label") == "abstain"
     judged = bool(score.units) and all(
@@ -49,9 +49,11 @@ def claims_of(score: Score) -> dict[str, Json] | None:
 
 
 def claim_facts(score: Score) -> list[ClaimFact]:
-    """For each unit of a score that :func:`claims_of` knows: its verdict ``v``, and where the
-    scorer tells them ``text`` (if it is not the unit's), ``triplet``, ``parts``, ``kind`` (number,
-    date, name, other), ``conflict`` and ``why``."""
+    """Return the facts of each unit of a score with claims (see :func:`claims_of`).
+
+    Each has its verdict ``v`` and, where the scorer provides them, ``text`` (if it differs from the
+    unit's), ``triplet``, ``parts``, ``kind`` (number, date, name, other), ``conflict`` and ``why``.
+    """
     raw = score.raw if isinstance(score.raw, Mapping) else {}
     described = _list(raw.get("claims"))
     if len(described) != len(score.units):
@@ -89,7 +91,7 @@ def _facts(unit_text: str, fact: Mapping[str, Any]) -> dict[str, Json]:
 
 
 def _votes(votes: Any) -> str:
-    """What each of several checkers says, in a line."""
+    """Return the verdicts of several checkers, in a line."""
     return ", ".join(
         f"{vote['checker']} {vote['label']}"
         for vote in _list(votes)

@@ -1,7 +1,7 @@
-"""How often the claims of each model are supported, unsupported and contradicted: a table.
+"""Table of claim rates by model: supported, unsupported, contradicted.
 
-Rates of a response are the shares of its claims; those of a model are their means over the
-responses that make claims, and the share of all that decline to answer (Hu et al. 2024,
+Rates of a response are the shares of its claims. Rates of a model are their means over the
+responses that make claims, and the share of all responses that decline to answer (Hu et al. 2024,
 RefChecker, appendix A.4).
 """
 
@@ -25,14 +25,14 @@ NOTE = (
     "Rates are means over the responses that make claims, with 95 % intervals over responses; "
     "hallucination is contradicted or unsupported. Abstained is the share of all responses."
 )
-MOST_MODELS = 100  #: told apart by name; the rest share a row
+MOST_MODELS = 100  #: models listed by name; the rest share a row
 UNNAMED, OTHERS, ALL = "(no model named)", "(other models)", "all"
 
 _NAME = 200
 
 
 class Rate(NamedTuple):
-    """A share in [0, 1] with its 95 % interval (None where it cannot be told)."""
+    """A share in [0, 1] with its 95 % interval (None if unknown)."""
 
     value: float
     low: float | None = None
@@ -40,14 +40,14 @@ class Rate(NamedTuple):
 
 
 class ModelRates(NamedTuple):
-    """A model's line of the table.
+    """A model's row of the table.
 
     Attributes:
-        rates: by the names in :data:`RATES`; one that is missing is shown as a dash.
-        responses: that were judged.
-        claims: that they make.
-        unjudged: responses that were not judged, as a scorer failed or did not apply.
-        total: the line sums up the others.
+        rates: rates by the names in :data:`RATES`; a missing one is shown as a dash.
+        responses: number of judged responses.
+        claims: number of their claims.
+        unjudged: responses that were not judged because a scorer failed or did not apply.
+        total: True for the row that sums up the others.
     """
 
     model: str
@@ -59,7 +59,7 @@ class ModelRates(NamedTuple):
 
 
 class RateTally:
-    """Rates of one scorer by model, filled one response at a time."""
+    """Rates of one scorer by model, updated with each response."""
 
     def __init__(self) -> None:
         self._models: dict[str, _Counts] = {}
@@ -74,8 +74,8 @@ class RateTally:
             counts.add(score)
 
     def rows(self) -> list[ModelRates]:
-        """A row a model, the lowest rate of hallucination first, then one of all where there are
-        several. None if no response was judged."""
+        """Return a row per model, lowest hallucination rate first, then the total of several
+        models; an empty list if no response was judged."""
         if not self._all.responses:
             return []
         rows = [counts.row(name) for name, counts in self._models.items()]
@@ -114,10 +114,12 @@ class _Counts:
 
 
 def share_interval(shares: Moments, trials: int) -> tuple[float, float] | tuple[None, None]:
-    """95 % interval of a mean of n shares in [0, 1]: Wilson's (1927), of as many independent
-    trials as the shares' variance says they are worth, at most ``trials`` in all (the effective
-    sample size; Franco et al. 2019). Unlike the normal approximation it neither leaves [0, 1]
-    nor shrinks to a point where all shares are 0 or 1. None of fewer than two shares."""
+    """Return the 95 % interval of a mean of n shares in [0, 1]; None for fewer than two shares.
+
+    It is Wilson's interval (1927) for the number of independent trials that the shares' variance
+    implies, at most ``trials`` (the effective sample size; Franco et al. 2019). Unlike the normal
+    approximation, it neither leaves [0, 1] nor shrinks to a point if all shares are 0 or 1.
+    """
     if shares.n < 2:
         return None, None
     p = min(1.0, max(0.0, shares.mean))
@@ -130,7 +132,8 @@ def share_interval(shares: Moments, trials: int) -> tuple[float, float] | tuple[
 
 
 def model_of(record: Record) -> str | None:
-    """The model that a record's ``meta`` names: ``model`` (or its ``name``) or ``model_name``."""
+    """Return the model named in a record's ``meta``: ``model`` (or its ``name``) or
+    ``model_name``."""
     for key in ("model", "model_name"):
         name = record.meta.get(key)
         if isinstance(name, dict):
@@ -143,7 +146,7 @@ def model_of(record: Record) -> str | None:
 def rates_by_model(
     pairs: Iterable[tuple[Record, Result]], scorers: Sequence[str]
 ) -> dict[str, list[ModelRates]]:
-    """Rows of those of ``scorers`` that judged claims; every pair is read once."""
+    """Return the rows of the ``scorers`` that judged claims; every pair is read once."""
     tallies = {name: RateTally() for name in scorers}
     for record, result in pairs:
         model = model_of(record)
@@ -153,7 +156,7 @@ def rates_by_model(
 
 
 def rates_tables(by_scorer: Mapping[str, Sequence[ModelRates]]) -> list[Markup]:
-    """The table of each scorer; the last one says how rates are reckoned from responses."""
+    """Return the table of each scorer; the last one explains the computation of rates."""
     last = len(by_scorer) - 1
     return [
         rates_table(f"Claims by model: {name}", rows, NOTE if i == last else "")
@@ -162,7 +165,7 @@ def rates_tables(by_scorer: Mapping[str, Sequence[ModelRates]]) -> list[Markup]:
 
 
 def rates_table(caption: str, rows: Sequence[ModelRates], note: str = "") -> Markup:
-    """The rows as a table with bars and intervals, for a page with ``report.css`` and
+    """Return the rows as a table with bars and intervals, for a page with ``report.css`` and
     ``claims.css``. Texts are escaped; there is no inline style.
 
     Args:
@@ -173,7 +176,7 @@ def rates_table(caption: str, rows: Sequence[ModelRates], note: str = "") -> Mar
 
 
 class _Bar(NamedTuple):
-    """Per cent of the bar's width: pieces (verdict, from, width), and the whisker."""
+    """Pieces of a bar (verdict, start, width) and its whisker, in per cent of the width."""
 
     pieces: list[tuple[str, float, float]]
     low: float | None
@@ -181,7 +184,8 @@ class _Bar(NamedTuple):
 
 
 def _bar(row: ModelRates) -> _Bar | None:
-    """Contradicted, unsupported, supported: the second ends at the rate of hallucination."""
+    """Return the bar: contradicted, unsupported, supported; the second ends at the hallucination
+    rate."""
     shares = [(name, row.rates.get(name)) for name in ("contradiction", "neutral", "entailment")]
     pieces: list[tuple[str, float, float]] = []
     at = 0.0

@@ -1,4 +1,4 @@
-"""What the report says of decisions, selected answers, repairs and cascades."""
+"""Report tables of decisions, selected answers, repairs and cascades."""
 
 from __future__ import annotations
 
@@ -14,8 +14,7 @@ _CAUSES = 20
 
 
 def tables_of(summary: Summary) -> list[Markup]:
-    """A table each of decisions, selections, repairs and cascades; none of what was not asked
-    for."""
+    """Return the tables of decisions, selections, repairs and cascades, where the run has them."""
     causes: dict[str, list[tuple[str, int]]] = {}
     for (decision, cause), n in summary.causes.most_common():
         causes.setdefault(decision, []).append((cause, n))

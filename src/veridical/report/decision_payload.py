@@ -1,4 +1,4 @@
-"""What the page carries of a record's decision, and of the answers selected and repaired."""
+"""Page data of decisions, selected answers and repairs."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from typing import Any
 
 from veridical.core.scores import Repair, Result, Selected
 
-MAX_CHANGES = 500  #: of one repair
-MAX_RISKS = 100  #: of the answers that one was selected from
+MAX_CHANGES = 500  #: changes of one repair
+MAX_RISKS = 100  #: risks of candidate answers
 
 Json = Any
 Shorten = Callable[[str], str]
 
 
 def decision_of(result: Result, shorten: Shorten) -> dict[str, Json]:
-    """``why``, ``selected`` and ``repair`` of a record, each where it is there.
+    """Return ``why``, ``selected`` and ``repair`` of a record, where present.
 
     Args:
-        shorten: cuts a text to what the page carries, and says so in it.
+        shorten: cuts a text to the limit of the page, and marks the cut.
     """
     out: dict[str, Json] = {}
     if result.why is not None:

@@ -1,6 +1,6 @@
-"""Reports as blocks of words and tables, printed in a terminal or written as GitHub's Markdown.
+"""Reports as blocks of text and tables, for a terminal or GitHub's Markdown.
 
-Words are foreign text, never markup. A block that is for one of the two forms only says so.
+Texts are foreign and never markup. A block for only one of the two forms declares it.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from rich.text import Text
 
 from veridical.report.formats import broken, one_line
 
-#: How words are set; ``name`` is a scorer's name, or another that is written like code, ``figures``
-#: are our own, ``quote`` is somebody's text, in which nothing is a link, a mention or markup.
+#: Styles of texts: ``name`` is a scorer's name or another name written like code, ``figures`` are
+#: our own, ``quote`` is foreign text, in which nothing is a link, a mention or markup.
 Style = Literal["", "name", "quote", "figures", "strong", "bad", "warn", "note", "dim"]
 Form = Literal["terminal", "markdown"]
 Severity = Literal["bad", "warn", "note"]
@@ -27,7 +27,7 @@ Severity = Literal["bad", "warn", "note"]
 _TERMINAL = {"strong": "bold", "bad": "bold red", "warn": "yellow", "note": "cyan", "dim": "dim"}
 _CODE = re.compile(r"[\w(),=.:/+%<> -]+", re.ASCII)
 _SPECIAL = re.compile(r"([\\`*_\[\]{}#|~$!])")
-#: Heads where room is scarce.
+#: Short column heads for narrow terminals.
 _SHORT = {
     "avg. precision": "avg. prec.",
     "trapezoid PR": "trap. PR",
@@ -37,14 +37,14 @@ _SHORT = {
     "threshold": "thresh.",
     "positive/negative": "pos./neg.",
 }
-_INTERVAL = "95 % interval"  #: a column of the figures before it
-_LONGEST = 24  #: of a cell that is not broken
-_NAME = 24  #: characters of a name that a table leaves room for before it is drawn in parts
-_COMMAND = 72  #: the longest command on one line
+_INTERVAL = "95 % interval"  #: a column for the figures before it
+_LONGEST = 24  #: maximum characters of an unbroken cell
+_NAME = 24  #: minimum characters for names before a table is split into parts
+_COMMAND = 72  #: maximum characters of a command on one line
 
 
 class ShownFlag(NamedTuple):
-    """A flag as a view prints it."""
+    """A flag as printed by a view."""
 
     name: str
     label: str
@@ -53,7 +53,7 @@ class ShownFlag(NamedTuple):
 
 
 class StyledText(NamedTuple):
-    """Words of one style."""
+    """Text of one style."""
 
     text: str
     style: Style = ""
@@ -64,12 +64,12 @@ Words = str | StyledText | Sequence[str | StyledText]
 
 @dataclass(frozen=True)
 class Opening:
-    """What a document says first.
+    """Opening of a document.
 
     Attributes:
-        sentence: the answer; what stands after its first ``; `` matters less.
-        meaning: sentences that say what it rests on and what to do.
-        command: what to type, in the parts between which a line may be broken.
+        sentence: the answer; the part after its first ``; `` is less important.
+        meaning: sentences on the basis of the answer and on next steps.
+        command: a command to type, in parts between which a line may be broken.
     """
 
     sentence: str
@@ -78,7 +78,7 @@ class Opening:
     only: Form | None = None
 
     def on_lines(self, indent: str = "") -> str:
-        """The command, on one line or a part a line as a shell reads it."""
+        """Return the command on one line, or one part per line in shell syntax."""
         parts = [one_line(part) for part in self.command]
         if len(indent + " ".join(parts)) <= _COMMAND:
             return indent + " ".join(parts)
@@ -87,7 +87,7 @@ class Opening:
 
 @dataclass(frozen=True)
 class Heading:
-    """A heading. ``level``, and whether it begins with a ``capital``, are Markdown's."""
+    """A heading. ``level`` and ``capital`` (initial capital) apply to Markdown."""
 
     words: str
     level: int = 2
@@ -97,7 +97,7 @@ class Heading:
 
 @dataclass(frozen=True)
 class Paragraph:
-    """Words on their own."""
+    """A paragraph."""
 
     words: Words
     only: Form | None = None
@@ -113,7 +113,7 @@ class BulletList:
 
 
 class TableFigure(NamedTuple):
-    """A figure of a table, its interval and the one printed in a paper."""
+    """A table figure, its interval and the value printed in a paper."""
 
     value: str
     interval: str = ""
@@ -123,19 +123,19 @@ class TableFigure(NamedTuple):
 
 @dataclass(frozen=True)
 class Line:
-    """A line of a table: a name with its flags, and figures."""
+    """A table row: a name with its flags, and figures."""
 
     name: Words
     figures: Sequence[TableFigure]
     flags: Sequence[ShownFlag] = ()
     dim: bool = False
-    section: bool = False  # begins one
+    section: bool = False  # starts a new section
 
 
 @dataclass(frozen=True)
 class Table:
-    """Figures by name. ``flagged`` tables have a column of flags in Markdown; ``details`` are
-    folded away there. ``least`` is the narrowest that names may be in a terminal."""
+    """Figures by name. ``flagged`` tables have a flags column in Markdown; ``details`` are folded
+    there. ``least`` is the minimum width of names in a terminal."""
 
     heads: Sequence[str]
     lines: Sequence[Line]
@@ -145,7 +145,7 @@ class Table:
     only: Form | None = None
 
     def has(self, column: int, part: Literal["interval", "paper"]) -> bool:
-        """Whether a figure of the column has an interval, or one of a paper."""
+        """Return True if a figure of the column has an interval, or a paper's value."""
         return any(getattr(line.figures[column], part) for line in self.lines)
 
 
@@ -153,7 +153,7 @@ Block = Opening | Heading | Paragraph | BulletList | Table
 
 
 def plain_table(heads: Sequence[str], rows: Iterable[Sequence[str]], least: int = 12) -> Table:
-    """A table of texts."""
+    """Make a table of texts."""
     return Table(
         heads, [Line(row[0], [TableFigure(cell) for cell in row[1:]]) for row in rows], least=least
     )
@@ -163,19 +163,21 @@ def plain_table(heads: Sequence[str], rows: Iterable[Sequence[str]], least: int 
 
 
 def text(value: object) -> str:
-    """Foreign text as text only: no markup, no line breaks, no end of a table cell."""
+    """Escape foreign text: no markup, no line breaks, no end of a table cell."""
     clean = one_line(str(value)).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     return _SPECIAL.sub(r"\\\1", clean)
 
 
 def code(name: str) -> str:
-    """A name in code type where that is safe, escaped text where it is not."""
+    """Return a name in code type if that is safe, else escaped text."""
     return f"`{name}`" if _CODE.fullmatch(name) else text(name)
 
 
 def quoted(words: str) -> str:
-    """Somebody's text in code type, whatever it holds: there nothing is markup, and no name or
-    address in it becomes a mention or a link. Not for table cells."""
+    """Return foreign text in code type.
+
+    No part of it can become markup, a mention or a link. Not for table cells.
+    """
     line = one_line(words).strip() or " "
     longest = max((len(run) for run in re.findall("`+", line)), default=0)
     fence = "`" * (longest + 1)
@@ -184,7 +186,7 @@ def quoted(words: str) -> str:
 
 
 def markdown(blocks: Iterable[Block]) -> str:
-    """The blocks as a document."""
+    """Return the blocks as a Markdown document."""
     shown = (block for block in blocks if block.only != "terminal")
     return "\n".join(line for block in shown for line in _lines(block)) + "\n"
 
@@ -266,7 +268,7 @@ def show(blocks: Iterable[Block], console: Console) -> None:
                     console.print(_styled(said))
                 if block.command:
                     console.print()
-                    # never broken, or it could not be copied
+                    # never broken, so that it can be copied
                     console.print(Text(block.on_lines("  ")), soft_wrap=True)
                 console.print()
             case Heading():
@@ -284,7 +286,7 @@ def show(blocks: Iterable[Block], console: Console) -> None:
 
 
 def _hanging(mark: Text, words: Text, console: Console) -> None:
-    """Words with their mark, and lines after the first indented to stand below the words."""
+    """Print text after a mark, with further lines aligned to the text."""
     indent = cell_len(mark.plain)
     for i, line in enumerate(words.wrap(console, max(1, console.width - indent))):
         console.print((Text(" " * indent) if i else mark) + line)
@@ -297,7 +299,8 @@ def _styled(words: Words) -> Text:
 
 
 class _Column(NamedTuple):
-    """A column as it is drawn: its head, a cell a line, and whether it may be shown as bad."""
+    """A drawn column: head, one cell per line, and True in ``marked`` if cells may be shown as
+    bad."""
 
     head: str
     cells: list[str]
@@ -309,7 +312,7 @@ class _Column(NamedTuple):
 
 
 def _columns(table: Table) -> list[list[_Column]]:
-    """The columns, those of an interval together with the figures that it is of."""
+    """Return the columns, grouping intervals with their figures."""
     groups: list[list[_Column]] = []
     last = len(table.heads) - 3
     for i, head in enumerate(table.heads[1:]):
@@ -329,7 +332,7 @@ def _columns(table: Table) -> list[list[_Column]]:
 
 
 def _drawn(table: Table, width: int) -> Iterator[Drawn]:
-    """The table, its columns in several parts below each other where they are too wide for one."""
+    """Yield the table, split into parts below each other if its columns are too wide."""
     groups = _columns(table)
     sizes = [sum(2 + column.width for column in group) for group in groups]
     names = [_styled(line.name).plain for line in table.lines]
@@ -352,7 +355,7 @@ def _drawn(table: Table, width: int) -> Iterator[Drawn]:
 def _grid(
     table: Table, columns: Sequence[_Column], room: int, width: int, *, flagged: bool
 ) -> Drawn:
-    """One part of a table; names take ``room`` characters."""
+    """Draw one part of a table; names take ``room`` characters."""
     grid = Drawn(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), show_edge=False)
     grid.add_column(one_line(table.heads[0]), overflow="fold", min_width=room)
     for column in columns:

@@ -1,4 +1,4 @@
-"""Numbers, names and commands as reports print them."""
+"""Formatting of numbers, names and commands in reports."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Sequence
 from typing import Any
 
-_NAMED = 6  #: scorers named before the others are only counted
+_NAMED = 6  #: scorers listed by name before the rest is only counted
 _PLAIN = re.compile(r"[\w.:=,+/-]+", re.ASCII)
 METRICS = {
     "average_precision": "avg. precision",
@@ -36,13 +36,13 @@ METRICS = {
 
 
 def metric_name(name: str) -> str:
-    """A metric or column name for a heading."""
+    """Return a metric or column name for a heading."""
     metric, bracket, positive = name.partition(" (")
     return METRICS.get(metric, metric.replace("_", " ")) + bracket + positive
 
 
 def number(value: float | None) -> str:
-    """Three decimals, or a dash; no negative zero."""
+    """Format with three decimals, or a dash; no negative zero."""
     if value is None:
         return "-"
     text = f"{value:.3f}"
@@ -50,29 +50,29 @@ def number(value: float | None) -> str:
 
 
 def interval(low: float | None, high: float | None) -> str:
-    """``[low, high]``, or nothing."""
+    """Format as ``[low, high]``, or an empty string."""
     return "" if low is None or high is None else f"[{number(low)}, {number(high)}]"
 
 
 def p_value(p: float | None) -> str:
-    """A p-value after its sign: ``= 0.021`` or ``< 0.001``."""
+    """Format a p-value with its sign: ``= 0.021`` or ``< 0.001``."""
     if p is None:
         return "unknown"
     return "< 0.001" if p < 0.001 else f"= {p:.3f}"
 
 
 def p_cell(p: float | None) -> str:
-    """A p-value alone, for a table."""
+    """Format a p-value for a table cell."""
     return "-" if p is None else p_value(p).removeprefix("= ").replace("< ", "<")
 
 
 def one_line(text: str) -> str:
-    """Foreign text without anything that could move the cursor or break a line."""
+    """Replace characters of foreign text that could move the cursor or break a line."""
     return "".join(c if c.isprintable() else " " for c in str(text))
 
 
 def broken(name: str, width: int) -> str:
-    """A scorer's name on lines of at most ``width``, broken after brackets and commas."""
+    """Break a scorer's name into lines of at most ``width``, after brackets and commas."""
     lines = [""]
     for piece in re.split(r"(?<=[,(])", name):
         if lines[-1] and len(lines[-1]) + len(piece) > width:
@@ -82,7 +82,7 @@ def broken(name: str, width: int) -> str:
 
 
 def share(value: float | None) -> str:
-    """A share in per cent; never rounded to a full 100 or an empty 0."""
+    """Format a share in per cent; never rounded to a full 100 or an empty 0."""
     if value is None:
         return "-"
     text = f"{100 * value:.1f}"
@@ -94,27 +94,27 @@ def share(value: float | None) -> str:
 
 
 def plain(value: Any) -> str:
-    """A setting on one line."""
+    """Format a setting on one line."""
     if isinstance(value, (list, tuple)):
         return ", ".join(map(plain, value)) or "none"
     return "none" if value is None else str(value)
 
 
 def some(names: Sequence[str], most: int = _NAMED) -> str:
-    """Names in a row, those beyond the first few only counted."""
+    """List names, and only count those beyond the first few."""
     more = len(names) - most
     return ", ".join(names[:most]) + (f" and {more} more" if more > 0 else "")
 
 
 def shell(argument: str) -> str:
-    """An argument as a shell takes it, in double quotes where these do."""
+    """Quote an argument for a shell, in double quotes where these suffice."""
     if _PLAIN.fullmatch(argument):
         return argument
     return shlex.quote(argument) if re.search(r'["$`\\!]', argument) else f'"{argument}"'
 
 
 def check_command(scorer: str, fail_over: float | None) -> list[str]:
-    """The command that uses a scorer, in parts; without a name, the default."""
+    """Return the command that uses a scorer, in parts; without a name, the default."""
     parts = ["veridical check answers.jsonl"]
     if scorer:
         parts.append(f"--scorers {shell(scorer)}")

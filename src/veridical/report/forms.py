@@ -1,4 +1,4 @@
-"""Reports of figures as files: the form is that of the file's name."""
+"""Report files; the extension of the name selects the format."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from rich.console import Console
 from veridical.errors import UsageError
 from veridical.files.outputs import writing
 
-#: Endings of a report's name, each with its form.
+#: Formats of reports, by extension.
 FORMS = (".html", ".md", ".txt", ".json")
-#: Those of a table of figures.
+#: Formats of figure tables.
 TABLES = (".csv", ".tex")
 
 _TEX = str.maketrans(
@@ -32,18 +32,20 @@ _TEX = str.maketrans(
 
 
 def form_of(path: Path, *, table: bool = False) -> str:
-    """Return the form that the name of a report asks for.
+    """Return the format given by the name of a report.
 
     Args:
-        table: whether :data:`TABLES` are among the forms.
+        table: True to accept the formats of :data:`TABLES`.
 
     Raises:
-        UsageError: it asks for none.
+        UsageError: the name has no valid extension.
     """
     forms = (*FORMS, *TABLES) if table else FORMS
     form = path.suffix.lower()
     if form not in forms:
-        raise UsageError(f"a report is {', '.join(forms[:-1])} or {forms[-1]}, not {path.name!r}")
+        raise UsageError(
+            f"a report must be {', '.join(forms[:-1])} or {forms[-1]}, not {path.name!r}"
+        )
     return form
 
 
@@ -56,7 +58,7 @@ def write_report_as(
     json: Callable[[], str],
     table: Callable[[], Sequence[Mapping[str, Any]]] | None = None,
 ) -> None:
-    """Write a report in the form that the name of ``path`` asks for.
+    """Write a report in the format given by the name of ``path``.
 
     Args:
         table: its figures as rows, for CSV and LaTeX.
@@ -78,7 +80,7 @@ def write_report_as(
 
 
 def csv_of(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Return rows as CSV, with a header; what is missing is empty."""
+    """Return rows as CSV with a header; missing values are empty."""
     out = io.StringIO()
     writer = csv.DictWriter(out, list(rows[0]) if rows else [], lineterminator="\n")
     writer.writeheader()
@@ -87,7 +89,7 @@ def csv_of(rows: Sequence[Mapping[str, Any]]) -> str:
 
 
 def tex_of(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Return rows as a LaTeX tabular; columns that are empty everywhere are left out."""
+    """Return rows as a LaTeX tabular; empty columns are left out."""
     heads = [name for name in (rows[0] if rows else {}) if any(_filled(row[name]) for row in rows)]
     numbers = {
         name: all(isinstance(r[name], (int, float, type(None))) for r in rows) for name in heads

@@ -1,4 +1,4 @@
-"""Results as data frames: every row of the input as it was given, with what was found out."""
+"""Results as data frames: every input row with added columns."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ if TYPE_CHECKING:
     from veridical.core.registry import BoundScorer
     from veridical.engine.results import RunResults
 
-#: The columns that are added to those of the input; all are text but the risk.
+#: Columns added to those of the input; all are text except the risk.
 ADDED = ("verdict", "risk", "worst_sentence", "evidence", "error")
-#: What precedes an added column's name where the input has a column of that name.
+#: Prefix of an added column if the input has a column with its name.
 PREFIX = "veridical_"
 
 Columns = dict[str, list[Any]]
 
 
 def to_arrow(results: RunResults, wide: bool) -> pyarrow.Table:
-    """See :meth:`veridical.Results.to_arrow`."""
+    """Implement :meth:`veridical.Results.to_arrow`."""
     import pyarrow as pa
 
     frame = results.given.frame
@@ -47,7 +47,7 @@ def to_arrow(results: RunResults, wide: bool) -> pyarrow.Table:
 
 
 def frame_of(rows: Sequence[Mapping[str, Any]]) -> pandas.DataFrame:
-    """Return a data frame of rows.
+    """Make a data frame of rows.
 
     Raises:
         UsageError: pandas is not installed.
@@ -60,7 +60,7 @@ def frame_of(rows: Sequence[Mapping[str, Any]]) -> pandas.DataFrame:
 
 
 def to_pandas(results: RunResults, wide: bool) -> pandas.DataFrame:
-    """See :meth:`veridical.Results.to_pandas`."""
+    """Implement :meth:`veridical.Results.to_pandas`."""
     try:
         import pandas as pd
     except ImportError:
@@ -79,7 +79,7 @@ def to_pandas(results: RunResults, wide: bool) -> pandas.DataFrame:
 
 
 def to_polars(results: RunResults, wide: bool) -> polars.DataFrame:
-    """See :meth:`veridical.Results.to_polars`."""
+    """Implement :meth:`veridical.Results.to_polars`."""
     try:
         import polars as pl
     except ImportError:
@@ -101,10 +101,10 @@ def _absent(library: str) -> UsageError:
 
 
 def _named(results: RunResults, wide: bool, count: int, present: Iterable[Any]) -> dict[str, Added]:
-    """The added columns, under names that the input does not have.
+    """Return the added columns, under names that the input does not have.
 
     Raises:
-        UsageError: it has a name with and without :data:`PREFIX`.
+        UsageError: the input has a name with and without :data:`PREFIX`.
     """
     there = {str(name) for name in present}
     columns = {}
@@ -112,15 +112,15 @@ def _named(results: RunResults, wide: bool, count: int, present: Iterable[Any]) 
         free = PREFIX + name if name in there else name
         if free in there:
             raise UsageError(
-                f"the input has the columns {visible(name)!r} and {visible(free)!r}: rename one, "
-                "so that the result has a name"
+                f"the input has the columns {visible(name)!r} and {visible(free)!r}; rename one, "
+                "so that the result column has a free name"
             )
         columns[free] = Added(name, values)
     return columns
 
 
 def _added(results: RunResults, wide: bool, count: int) -> Columns:
-    """What was found out, a value for each of the ``count`` rows of the input."""
+    """Return the added values, one for each of the ``count`` rows of the input."""
     names = [*ADDED, "decision"]
     if wide:
         names.append("by")
@@ -133,7 +133,7 @@ def _added(results: RunResults, wide: bool, count: int) -> Columns:
     for error in _row_errors(results):
         columns["verdict"][error.row] = "unchecked"
         columns["error"][error.row] = str(error)
-    if not wide and not any(columns["decision"]):  # nothing has decided
+    if not wide and not any(columns["decision"]):  # no decisions were made
         del columns["decision"]
     return columns
 
@@ -161,7 +161,7 @@ def _values(result: Result, scorers: Iterable[BoundScorer]) -> dict[str, Any]:
 
 
 def _row_errors(results: RunResults) -> Iterable[RowError]:
-    """All of them; where the run has kept only the first, by reading the input again."""
+    """Return all row errors; reads the input again if the run has stored only the first."""
     if not results.counted_errors:
         return results.errors()
     limit = results.limit
@@ -173,7 +173,7 @@ def _row_errors(results: RunResults) -> Iterable[RowError]:
 
 
 def _originals(results: RunResults) -> tuple[Columns, int]:
-    """The input's own columns, of prompts with the answers that were given; how many rows."""
+    """Return the input's own columns, with sampled answers of prompts, and the number of rows."""
     columns: Columns = {}
     count = 0
     for count, row in enumerate(results.given.originals(), 1):
@@ -192,7 +192,7 @@ def _originals(results: RunResults) -> tuple[Columns, int]:
 
 
 class Added(NamedTuple):
-    """A column that is added, by the name of a field or of a part of a score."""
+    """An added column, named after a field or a part of a score."""
 
     field: str
     values: list[Any]
@@ -205,14 +205,14 @@ class Added(NamedTuple):
 
     @property
     def dtype(self) -> Any:
-        """Its pandas type: texts have the one that the library gives them."""
+        """The pandas type of the column; texts have the library's default."""
         if not self.is_text:
             return "float64"
         return None if any(v is not None for v in self.values) else "object"
 
 
 def _arrow(values: list[Any]) -> pyarrow.Array:
-    """A column of the input; of values of several types, their JSON text."""
+    """Return a column of the input; values of several types become JSON text."""
     import pyarrow as pa
 
     try:

@@ -1,8 +1,8 @@
-"""One self-contained HTML file: summary, records, evidence. It needs no network and runs none.
+"""Self-contained HTML report: summary, records, evidence.
 
-All record data lies in inert script blocks (zlib + base64, decoded as they are needed) and reaches
-the page as text nodes only; the Content-Security-Policy allows exactly one style and one script,
-by hash, and forbids turning strings into markup.
+The page needs no network and makes no requests. All record data is in inert script blocks (zlib +
+base64, decoded on demand) and reaches the page as text nodes only. The Content-Security-Policy
+allows exactly one style and one script, by hash, and forbids turning strings into markup.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from veridical.files.outputs import writing
 from veridical.report import overview
 from veridical.report.payload import detail, index_row, search_text
 
-#: Files that the page is made of, in the order in which they build on each other.
+#: Files of the page, in order of dependency.
 STYLES = ("page.css", "report.css", "claims.css", "decisions.css")
 SCRIPTS = ("theme.js", "markdown.js", "claims.js", "decisions.js", "overview.js", "report.js")
 BLOCK_CHARACTERS = 1_000_000  #: a block of long records is closed at this size
@@ -48,18 +48,18 @@ def write_report(
     shown: str | None,
     tables: Sequence[Markup] = (),
 ) -> None:
-    """Write the report to ``path``, replacing it in one step.
+    """Write the report to ``path``, replacing it atomically.
 
     Args:
         pairs: the records to show with their results; read once, never held together.
-        summary: counts, coverage and means of the whole run; ``outcome`` is its answer in one
+        summary: counts, coverage and means of the whole run; ``outcome`` is its result in one
             sentence.
         title: heading of the page.
-        shown: which part of the records is shown, or None when all are.
-        tables: shown below the records, escaped already.
+        shown: description of the shown part of the records; None if all are shown.
+        tables: escaped tables, shown below the records.
 
     Raises:
-        UsageError, OSError: it cannot be written; an older report then stays as it was.
+        UsageError, OSError: the report cannot be written; an older one then remains.
     """
     path = Path(path)
     style = "".join(map(asset, STYLES))
@@ -89,7 +89,7 @@ def write_report(
 
 
 def blocks(pairs: Iterable[tuple[Record, Result]]) -> Iterator[DataBlock]:
-    """Detail, index and search blocks, in the order in which they fill up."""
+    """Yield detail, index and search blocks as they fill up."""
     details, index, search = _Packer("detail", 32), _Packer("index", 512), _Packer("search", 512)
     for record, result in pairs:
         yield from details.add(detail(record, result))
@@ -100,7 +100,7 @@ def blocks(pairs: Iterable[tuple[Record, Result]]) -> Iterator[DataBlock]:
 
 
 class _Packer:
-    """Gathers items of one kind and hands out a block whenever it is full."""
+    """Collector of items of one kind, which yields a block whenever it is full."""
 
     def __init__(self, kind: str, items: int) -> None:
         self._kind, self._most = kind, items
@@ -123,13 +123,13 @@ class _Packer:
 
 
 def content_security_policy(style: str, script: str) -> str:
-    """A policy under which nothing runs or loads but this style and this script."""
+    """Return a policy that allows only this style and this script."""
     return "; ".join(
         [
             "default-src 'none'",
             f"style-src '{_sha256(style)}'",
             f"script-src '{_sha256(script)}'",
-            "img-src data:",  # the icon; without one a browser asks the server for it
+            "img-src data:",  # the icon; without one a browser requests it from the server
             "base-uri 'none'",
             "form-action 'none'",
             "require-trusted-types-for 'script'",
@@ -139,8 +139,8 @@ def content_security_policy(style: str, script: str) -> str:
 
 
 def inert_json(value: Any) -> str:
-    """JSON that no HTML or script parser can take for anything else."""
-    text = _json(value)  # ASCII only, so U+2028 and its like are escaped already
+    """Return JSON that no HTML or script parser can misinterpret."""
+    text = _json(value)  # ASCII only, so U+2028 and similar characters are escaped
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
@@ -154,7 +154,8 @@ def _sha256(text: str) -> str:
 
 
 def asset(name: str, *packages: str) -> str:
-    """A file of the folder ``static``, of the first of ``packages`` that has it or of this one."""
+    """Read a file of the folder ``static`` from the first of ``packages`` that has it, or this
+    one."""
     for package in packages:
         if (file := files(package) / "static" / name).is_file():
             return file.read_text("utf-8")
@@ -162,7 +163,7 @@ def asset(name: str, *packages: str) -> str:
 
 
 def environment(*packages: str) -> jinja2.Environment:
-    """Templates that :func:`asset` finds, with everything escaped that is not marked safe."""
+    """Make an environment whose templates come from :func:`asset`, with automatic escaping."""
     env = jinja2.Environment(
         loader=jinja2.FunctionLoader(lambda name: asset(name, *packages)),
         autoescape=True,
@@ -175,15 +176,15 @@ def environment(*packages: str) -> jinja2.Environment:
 
 
 def rendered(template: str, **values: Any) -> Markup:
-    """A template of the folder ``static``, filled in."""
+    """Render a template of the folder ``static``."""
     return Markup(environment().get_template(template).render(**values))
 
 
 def write_whole(path: Path, parts: Iterable[str]) -> None:
-    """Write the parts to ``path``, replacing what is there in one step.
+    """Write the parts to ``path``, replacing it atomically.
 
     Raises:
-        UsageError, OSError: it cannot be written; what was there then stays.
+        UsageError, OSError: it cannot be written; the old content then remains.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     with writing(path) as out:

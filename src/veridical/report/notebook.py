@@ -1,4 +1,4 @@
-"""What a notebook shows of results: counts and the riskiest answers, as inert HTML."""
+"""Notebook view of results: counts and the riskiest answers, as inert HTML."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ if TYPE_CHECKING:
     from veridical.core.scores import Result
     from veridical.engine.results import RunResults
 
-#: Answers and characters of a text that are shown.
+#: Maximum answers shown, and maximum characters per text.
 SHOWN, LONGEST = 10, 300
-#: Failures that are shown.
+#: Maximum failures shown.
 FAILURES = 3
 _CELL = "text-align:left;vertical-align:top;padding:.3em .8em .3em 0"
 _HEAD = "text-align:left;border-bottom:1px solid;padding-right:.8em"
 
 
 def results_html(results: RunResults) -> str:
-    """What was found out in a sentence, and a table of the riskiest answers.
+    """Return the outcome in a sentence, and a table of the riskiest answers.
 
-    It has no script, style sheet, link or address, all foreign text is escaped, and colours are
-    those of the page around it, light or dark.
+    The HTML has no script, style sheet, link or address. Foreign text is escaped, and colours are
+    those of the surrounding page, light or dark.
     """
     parts = [f"<p><strong>{_escaped(outcome(results.summary()))}</strong></p>"]
     parts += [f"<p>{_escaped(str(failure))}</p>" for failure in results.failures()[:FAILURES]]
@@ -56,7 +56,7 @@ def results_html(results: RunResults) -> str:
 
 
 def _records(results: RunResults, shown: Sequence[Result]) -> dict[int, Record]:
-    """Return the records of some results by row; none where the input cannot be read again."""
+    """Return the records of some results by row; empty if the input cannot be read again."""
     try:
         return {r.row: r for r, _ in results.pairs({result.row for result in shown})}
     except (VeridicalError, OSError):

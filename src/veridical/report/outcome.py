@@ -1,4 +1,4 @@
-"""What a run found, in one sentence: the first thing that the terminal, a page and Python say."""
+"""Outcome of a run in one sentence, for terminal, page and Python."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _UNCLEAR = {
     "unclear": (
         "has",
         "have",
-        "a statement that something speaks against, not enough to say so",
+        "a statement with evidence against it, but not enough to flag it",
     ),
 }
 _GOOD = {
@@ -27,15 +27,15 @@ _GOOD = {
 _UNCHECKED = {
     "failed": "because scoring failed",
     "nothing_to_check": "for lack of contexts, samples, a reference or log-probabilities",
-    "not_judged": "because only words were compared or a model asked alone: that is no verdict",
+    "not_judged": "because only words were compared, or a model gave only its own certainty",
     "language": "because no model reads the language",
-    "earlier_version": "as an earlier version gave no verdicts",
+    "earlier_version": "because an earlier version had no verdicts",
 }
 
 
 def outcome(summary: Summary) -> str:
-    """Answers by verdict, the worst first: "7 of 20 answers contain a statement that the sources
-    contradict; 2 could not be checked." Nothing unchecked is told as good."""
+    """Count answers by verdict, worst first: "7 of 20 answers contain a statement that the sources
+    contradict; 2 could not be checked." Unchecked answers are never reported as good."""
     total, verdicts, unchecked = summary.records, summary.verdicts, summary.unchecked
     if not total:
         return "No answer could be read."
@@ -43,7 +43,7 @@ def outcome(summary: Summary) -> str:
     told += _of_verdicts(summary, _UNCLEAR)
     if n := unchecked["missed_answer"]:
         says = "says" if n == 1 else "say"
-        told.append(f"{n} {says} that the sources do not tell, although one does")
+        told.append(f"{n} {says} that the sources lack the answer, although one has it")
     blind = verdicts["unchecked"] - unchecked["no_statement"] - unchecked["missed_answer"]
     if blind:
         causes = [cause for cause in _UNCHECKED if unchecked[cause]]

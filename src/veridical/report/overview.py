@@ -1,18 +1,18 @@
-"""The report's first part: verdicts, what limits them, and the geometry of the histogram."""
+"""Overview of the report: verdicts, limitations and histogram geometry."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-#: Of a run whose results this computer cannot vouch for.
+#: Remark on a run that was not sealed by this computer.
 UNSEALED = (
     "not sealed by this computer: these results were scored elsewhere, by an older version, or "
-    "were put there; run check again to rely on them"
+    "planted; run check again to rely on them"
 )
 
 
-#: How a page tells each verdict, the worst first: its word, its mark and its tone (``data-v``).
+#: Word, mark and tone (``data-v``) of each verdict, worst first.
 VERDICTS = {
     "contradicted": ("Contradicted", "✗", "contradiction"),
     "unsupported": ("Unsupported", "?", "neutral"),
@@ -23,27 +23,27 @@ VERDICTS = {
     "supported": ("Supported", "✓", "entailment"),
 }
 _MOST_COLUMNS = 20
-#: Why an answer is unchecked, in words.
+#: Explanations of ``unchecked``.
 REASONS = {
     "no_statement": "the answer is empty, declines to answer or is small talk",
-    "missed_answer": "it says that the sources do not tell, although one does",
+    "missed_answer": "it says that the sources lack the answer, although one has it",
     "nothing_to_check": (
         "there are no contexts, samples, reference or log-probabilities to check it against"
     ),
-    "not_judged": "only words were compared or a model was asked alone, which gives no verdict",
+    "not_judged": "only words were compared, or a model gave only its own certainty",
     "failed": "scoring failed",
     "language": "no model reads its language",
-    "earlier_version": "an earlier version scored it, and gave no verdicts",
+    "earlier_version": "an earlier version scored it, without verdicts",
 }
-#: What a risk means where nothing was calibrated on data of the reader's own.
+#: Meaning of a risk that was not calibrated on the reader's own data.
 MEANING = (
     "Risk runs from 0 to 1; 1 is worst.",
-    "Not calibrated on your data: veridical tune does that, from answers that you graded.",
+    "Not calibrated on your data; veridical tune calibrates it on answers that you graded.",
 )
 
 
 class Banner(NamedTuple):
-    """``level`` is ``warn`` or ``bad``; ``points`` say why: subject and statement."""
+    """A warning. ``level`` is ``warn`` or ``bad``; ``points`` explain it: subject and statement."""
 
     level: str
     headline: str
@@ -51,7 +51,7 @@ class Banner(NamedTuple):
 
 
 class Card(NamedTuple):
-    """A verdict and how many records have it; ``share`` of all in per cent."""
+    """A verdict and its number of records; ``share`` of all in per cent."""
 
     verdict: str
     word: str
@@ -62,7 +62,7 @@ class Card(NamedTuple):
 
 
 class HistogramBar(NamedTuple):
-    """A histogram bar in per cent of the plot; ``height`` is of the highest bar."""
+    """A histogram bar in per cent of the plot; ``height`` is relative to the highest bar."""
 
     low: float
     high: float
@@ -73,7 +73,7 @@ class HistogramBar(NamedTuple):
 
 
 def cards(summary: Mapping[str, Any]) -> list[Card]:
-    """The verdicts that there are, the worst first; none of a run of an earlier version."""
+    """Return the verdicts that occur, worst first; an empty list for runs of an earlier version."""
     verdicts = summary.get("verdicts") or {}
     if _is_old(summary):
         return []
@@ -86,16 +86,16 @@ def cards(summary: Mapping[str, Any]) -> list[Card]:
 
 
 def meaning(summary: Mapping[str, Any]) -> list[str]:
-    """What a risk of this run means, in sentences: ``summary["meaning"]``, else the plain facts.
-    Nothing where no record has a risk."""
+    """Return sentences on the meaning of this run's risk: ``summary["meaning"]``, or else general
+    facts. The list is empty if no record has a risk."""
     if not _scored(summary):
         return []
     return [str(told) for told in summary.get("meaning") or MEANING]
 
 
 def banner(summary: Mapping[str, Any]) -> Banner | None:
-    """What keeps the figures below from being relied on; None where nothing does. There is no
-    banner of good news: coverage is no verdict."""
+    """Return the warning about the figures below; None if they are reliable. There is no banner for
+    good results, as coverage is not a verdict."""
     least = float(summary.get("min_coverage") or 0.0)
     records, errors = int(summary.get("records") or 0), int(summary.get("row_errors") or 0)
     low: list[tuple[str, str]] = []
@@ -135,7 +135,7 @@ def banner(summary: Mapping[str, Any]) -> Banner | None:
 
 
 def nothing_checked(summary: Mapping[str, Any]) -> bool:
-    """Whether no record has a verdict, of those that state anything."""
+    """Return True if no record that states anything has a verdict."""
     verdicts, unchecked = summary.get("verdicts") or {}, summary.get("unchecked") or {}
     blind = int(verdicts.get("unchecked") or 0)
     stated = blind - int(unchecked.get("no_statement") or 0)
@@ -152,7 +152,7 @@ def _scored(summary: Mapping[str, Any]) -> bool:
 
 
 def _blind(summary: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Why no record has a verdict."""
+    """Return the reasons why no record has a verdict."""
     return [
         (f"{int(n):,}", f"{'record' if n == 1 else 'records'}: {REASONS.get(reason, reason)}.")
         for reason, n in (summary.get("unchecked") or {}).items()
@@ -160,9 +160,11 @@ def _blind(summary: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 
 def _unused(summary: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Columns of the input that no field is read from: ``summary["unused_columns"]`` has for each
-    its name, its likeliest meaning or None, and how to say so. Where something was checked, those
-    without a meaning are taken for the input's own."""
+    """Return the unused columns of the input.
+
+    ``summary["unused_columns"]`` has the name, likeliest meaning or None, and mapping hint of each.
+    If something was checked, columns without a meaning are assumed to be intentional.
+    """
     everything = nothing_checked(summary)
     return [
         (
@@ -175,7 +177,7 @@ def _unused(summary: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 
 def trust(summary: Mapping[str, Any]) -> list[str]:
-    """What is to be known of the results that were there before."""
+    """Return remarks on results that existed before the run."""
     remarks = [str(remark) for remark in summary.get("remarks") or ()]
     if not summary.get("sealed", True):
         remarks.append(f"This run is {UNSEALED}.")
@@ -190,7 +192,7 @@ def trust(summary: Mapping[str, Any]) -> list[str]:
 
 
 def bars(histogram: list[int]) -> list[HistogramBar]:
-    """One bar per bin; the bins share [0, 1] equally."""
+    """Return one bar per bin; the bins share [0, 1] equally."""
     n, top = len(histogram), max(histogram, default=0)
     return [
         HistogramBar(i / n, (i + 1) / n, c, 100 * i / n, 100 / n, 100 * c / top if top else 0.0)
@@ -199,7 +201,7 @@ def bars(histogram: list[int]) -> list[HistogramBar]:
 
 
 def percent(value: float | None) -> str:
-    """A share as a percentage, never rounded up to a full 100 or down to 0."""
+    """Format a share as a percentage, never rounded up to a full 100 or down to 0."""
     if value is None:
         return "n/a"
     text = f"{100 * value:.1f}"
@@ -211,5 +213,5 @@ def percent(value: float | None) -> str:
 
 
 def number(value: float | None, digits: int = 3) -> str:
-    """A figure with fixed decimals, or a dash."""
+    """Format a figure with fixed decimals, or a dash."""
     return "–" if value is None else f"{value:.{digits}f}"

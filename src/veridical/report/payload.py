@@ -1,7 +1,7 @@
-"""What the HTML report carries of each record: an index row, a search text and a detail object.
+"""Record data of the HTML report: index row, search text and detail object.
 
-Everything here is plain JSON data. Nothing is cut in silence: a text or list too long for a page
-says how much of it is missing.
+All of it is plain JSON data. Nothing is cut silently: a text or list that is too long reports the
+size of the missing part.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from veridical.report.unexplained import Unexplained
 
 MAX_TEXT = 100_000  #: code points of one text
 MAX_ITEMS = 100  #: samples, contexts or references of one record
-MAX_COLUMNS = 12  #: of a table of findings
+MAX_COLUMNS = 12  #: columns of a table of findings
 MAX_UNITS = 5_000  #: units of one score
 MAX_EVIDENCE = 25  #: evidence items of one unit
 MAX_MATRIX = 32  #: rows of a heat map
@@ -32,8 +32,9 @@ _DECISION = {None: "", "accept": "accept", "review": "review", "reject": "reject
 
 
 def index_row(record: Record, result: Result) -> list[Json]:
-    """``[row, id, risk, verdict, decision, question, snippet, failed]`` of the list of records:
-    ``snippet`` is where the riskiest statement begins, ``failed`` how many scorers failed."""
+    """Return ``[row, id, risk, verdict, decision, question, snippet, failed]`` for the list of
+    records. ``snippet`` is the beginning of the riskiest statement, ``failed`` the number of failed
+    scorers."""
     worst = result.worst
     text = record.response if worst is None else record.response[worst.start :]
     start = "… " if worst is not None and record.response[: worst.start].strip() else ""
@@ -51,23 +52,23 @@ def index_row(record: Record, result: Result) -> list[Json]:
 
 
 def _named_image(record: Record) -> str:
-    """What stands for a response that is an image; nothing for others."""
+    """Return a placeholder for a response that is an image; an empty string for others."""
     return "" if record.response_image is None else "[image, not shown]"
 
 
 def _line(text: str) -> str:
-    """The beginning of a text, on one line."""
+    """Return the beginning of a text, on one line."""
     return " ".join(text[: 4 * SNIPPET].split())[:SNIPPET]
 
 
 def search_text(record: Record, result: Result) -> str:
-    """The text that the search box looks through: id, prompt and response."""
+    """Return the text of the search box: id, prompt and response."""
     prompt = "\n".join(m["text"] for m in _messages(record.prompt))
     return "\n".join((str(result.id), shorten(prompt), shorten(record.response)))
 
 
 def detail(record: Record, result: Result) -> dict[str, Json]:
-    """All that the detail view shows of a record."""
+    """Return all data of the detail view of a record."""
     notes: list[str] = []
     samples = _some(record.samples, MAX_ITEMS, "samples", notes)
     contexts = _some(record.contexts, MAX_ITEMS, "contexts", notes)
@@ -100,14 +101,14 @@ def detail(record: Record, result: Result) -> dict[str, Json]:
 
 
 def shorten(text: str, limit: int = MAX_TEXT) -> str:
-    """``text``, or its first ``limit`` code points and how many are missing."""
+    """Return ``text``, or its first ``limit`` code points with the number of missing ones."""
     if len(text) <= limit:
         return text
-    return f"{text[:limit]}\n[... {len(text) - limit:,} more characters are not shown here]"
+    return f"{text[:limit]}\n[... {len(text) - limit:,} more characters are not shown]"
 
 
 def show(value: Any) -> str:
-    """A readable text of any value: strings as they are, the rest as JSON."""
+    """Return any value as readable text: strings unaltered, the rest as JSON."""
     if isinstance(value, str):
         return shorten(value, MAX_VALUE)
     if isinstance(value, float) and not isinstance(value, bool):
@@ -117,12 +118,12 @@ def show(value: Any) -> str:
 
 
 def heat_map(raw: Any) -> dict[str, Json] | None:
-    """The similarity matrix of a CheckEmbed-like raw value, or None when it has no sound one.
+    """Return the similarity matrix of a CheckEmbed-like raw value; None if it has no valid one.
 
     Args:
         raw: an object with ``matrix`` (or ``cosine``), a square list of lists of numbers, and
-            perhaps ``order`` (its labels), ``outlier`` (one number per answer or per sample) and
-            ``mean``, ``std``, ``frobenius``, there or in an object ``cosine``.
+            optionally ``order`` (its labels), ``outlier`` (one number per answer or per sample)
+            and ``mean``, ``std``, ``frobenius``, directly or in an object ``cosine``.
     """
     if not isinstance(raw, Mapping):
         return None
@@ -157,7 +158,7 @@ def _is_square(matrix: Any) -> bool:
 
 
 def _outliers(values: Any, labels: list[str]) -> list[float | None] | None:
-    """``values`` beside the rows they belong to: all answers, or the samples only."""
+    """Return ``values`` aligned with their rows: all answers, or the samples only."""
     answers = [i for i, label in enumerate(labels) if not label.startswith("reference")]
     samples = [i for i, label in enumerate(labels) if label.startswith("sample")]
     if not isinstance(values, (list, tuple)):
@@ -201,7 +202,7 @@ def _score(
 
 
 def _findings(raw: Any, notes: list[str]) -> dict[str, Json] | None:
-    """Return the table of a raw value's ``findings`` (objects), or None where there are none."""
+    """Return the table of a raw value's ``findings`` (objects); None without findings."""
     rows = raw.get("findings") if isinstance(raw, Mapping) else None
     if not isinstance(rows, list) or not rows or not all(isinstance(r, Mapping) for r in rows):
         return None
@@ -252,7 +253,7 @@ def _evidence(record: Record, item: EvidenceItem, says: str | None) -> dict[str,
         out["p"] = _round(item.probability)
     if item.computed is not None:
         out["computed"] = shorten(item.computed)
-    # The slice itself need not be carried where it can be cut from the text that is shown.
+    # the slice is not stored if it can be cut from the shown text
     if item.text == _source(record, item)[item.start : item.end] and item.end <= MAX_TEXT:
         out["start"], out["end"] = item.start, item.end
     else:
@@ -289,7 +290,7 @@ def _messages(prompt: str | list[dict[str, Any]] | None) -> list[dict[str, Json]
 
 
 def _part(part: Any) -> str:
-    """The text of one part of a chat message; an image is named, never loaded."""
+    """Return the text of one part of a chat message; an image is named, never loaded."""
     if isinstance(part, str):
         return part
     if isinstance(part, dict) and isinstance(part.get("text"), str):
@@ -305,7 +306,7 @@ def _some(items: Sequence[Any], limit: int, what: str, notes: list[str]) -> Sequ
 
 
 def _brief(value: Any) -> str:
-    """Like :func:`show`, with a matrix or a long list told by its size."""
+    """Return a value as :func:`show` does, but a matrix or long list by its size."""
     if isinstance(value, (list, tuple)) and value:
         if isinstance(value[0], (list, tuple)):
             return f"{len(value)} × {len(value[0])} values"
@@ -319,7 +320,7 @@ def _brief(value: Any) -> str:
 
 
 def _plain(value: Any, depth: int = 0) -> Json:
-    """``value`` as strict JSON: no NaN, no foreign type, no bottomless nesting."""
+    """Convert ``value`` to strict JSON: no NaN, no foreign type, no unlimited nesting."""
     if value is None or isinstance(value, (bool, str, int)):
         return value
     if isinstance(value, float):

@@ -1,8 +1,8 @@
-"""Line charts as inline SVG: drawn here, coloured by the page's style sheet.
+"""Line charts as inline SVG, coloured by the page's style sheet.
 
-A drawing carries no colour of its own, only classes, so that it follows light and dark mode and
-needs no style attribute (the page's policy allows none). Series differ by colour, dash and marker.
-All text is escaped.
+A drawing has classes instead of colours, so that it follows light and dark mode and needs no style
+attribute (the page's policy allows none). Series differ by colour, dash and marker. All text is
+escaped.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ COLOURS, DASHES, MARKERS = 7, 4, 5  #: pairwise coprime: 140 distinct styles
 
 
 class Figure(NamedTuple):
-    """A drawing with what it shows, and its numbers as a table."""
+    """A drawing with its caption, and its numbers as a table."""
 
     title: str
     note: str
@@ -43,7 +43,7 @@ class Axis:
     ticks: tuple[tuple[float, str], ...] = ()
 
     def share(self, value: float) -> float:
-        """Where a value lies, 0 .. 1; values outside are drawn at the edge."""
+        """Return the position of a value, 0 .. 1; values outside are drawn at the edge."""
         low, high = self.low, self.high
         if self.log:
             value, low, high = (math.log10(max(v, 1e-12)) for v in (value, low, high))
@@ -75,7 +75,8 @@ def lines(
     diagonal: bool = False,
     level: tuple[float, str] | None = None,
 ) -> Markup:
-    """Lines over two axes; ``diagonal`` and ``level`` (y, label) are references behind them."""
+    """Draw lines over two axes; ``diagonal`` and ``level`` (y, label) are reference lines
+    behind."""
     plot = Frame(x, y)
     parts = [plot.axes()]
     if diagonal:
@@ -83,7 +84,7 @@ def lines(
     if level is not None:
         parts.append(f'<path class="ref" d="M{LEFT} {plot.y(level[0]):.1f}H{WIDTH - RIGHT}"/>')
     parts += [_line(plot, one) for one in series]
-    if level is not None:  # over the lines, or it could not be read
+    if level is not None:  # above the lines, to be readable
         at = plot.y(level[0])
         above = at - 5 if at > TOP + 16 else at + 13
         parts.append(f'<text class="hint halo end" x="{WIDTH - RIGHT - 3}" y="{above:.1f}">')
@@ -92,7 +93,7 @@ def lines(
 
 
 def scatter(title: str, x: Axis, y: Axis, points: Sequence[Point]) -> Markup:
-    """A dot a point; many over each other are darker."""
+    """Draw a dot per point; overlapping dots are darker."""
     plot = Frame(x, y)
     dots = (
         f'<circle class="cloud" cx="{plot.x(a):.1f}" cy="{plot.y(b):.1f}" r="2.6"/>'
@@ -102,7 +103,7 @@ def scatter(title: str, x: Axis, y: Axis, points: Sequence[Point]) -> Markup:
 
 
 def columns(title: str, x: Axis, y: Axis, edges: Sequence[float], counts: Sequence[int]) -> Markup:
-    """A column for each bin of a histogram."""
+    """Draw a column for each bin of a histogram."""
     plot = Frame(x, y)
     bars = []
     for low, high, n in zip(edges, edges[1:], counts, strict=False):
@@ -117,7 +118,7 @@ def columns(title: str, x: Axis, y: Axis, edges: Sequence[float], counts: Sequen
 def forest(
     value: float, low: float | None, high: float | None, axis: Axis, ref: float | None
 ) -> Markup:
-    """A dot with its interval, for a table cell; ``ref`` is drawn as a dashed line."""
+    """Draw a dot with its interval, for a table cell; ``ref`` is a dashed line."""
     width, height = 150, 18
     where = [
         None if v is None else 5 + axis.share(v) * (width - 10) for v in (value, low, high, ref)
@@ -138,7 +139,7 @@ def forest(
 
 
 def swatch(style: int) -> Markup:
-    """A sample of a series' line, for legends."""
+    """Draw a sample of a series' line, for legends."""
     mark = _marker(style, 15, 7)
     return Markup(
         f'<svg class="plot swatch" aria-hidden="true" width="30" height="14" viewBox="0 0 30 14">'
@@ -147,13 +148,13 @@ def swatch(style: int) -> Markup:
 
 
 def legend(names: Sequence[tuple[str, int]]) -> Markup:
-    """The names of series with samples of their lines."""
+    """Return the names of series with samples of their lines."""
     items = (f"<li>{swatch(style)}<bdi>{escape(name)}</bdi></li>" for name, style in names)
     return Markup(f'<ul class="key">{"".join(items)}</ul>')
 
 
 def svg(title: str, width: float, height: float, inner: str) -> Markup:
-    """A drawing with its accessible name. ``inner`` must be escaped already."""
+    """Return a drawing with its accessible name. ``inner`` must be escaped already."""
     return Markup(
         f'<svg class="plot" role="img" width="{width:g}" height="{height:g}" '
         f'viewBox="0 0 {width:g} {height:g}"><title>{escape(title)}</title>{inner}</svg>'
@@ -161,14 +162,14 @@ def svg(title: str, width: float, height: float, inner: str) -> Markup:
 
 
 def clip(text: str, most: int = 34) -> Markup:
-    """Text that fits a label; what is cut remains as its tooltip. Escaped."""
+    """Shorten text to fit a label; the full text becomes its tooltip. Escaped."""
     if len(text) <= most:
         return escape(text)
     return escape(text[: most - 1] + "…") + Markup("<title>") + escape(text) + Markup("</title>")
 
 
 def round_ticks(low: float, high: float) -> list[tuple[float, str]]:
-    """Round numbers from low to high, about five."""
+    """Return about five round numbers from low to high."""
     if not high > low:
         return [(low, f"{low:g}")]
     raw = (high - low) / 5
@@ -179,7 +180,7 @@ def round_ticks(low: float, high: float) -> list[tuple[float, str]]:
 
 
 def thin(points: Sequence[Point], tolerance: float = 0.35) -> list[Point]:
-    """The fewest corners that stay within ``tolerance`` of the line (Ramer, Douglas, Peucker)."""
+    """Return the fewest corners within ``tolerance`` of the line (Ramer, Douglas, Peucker)."""
     if len(points) < 3:
         return list(points)
     corners = {0, len(points) - 1}
@@ -203,7 +204,7 @@ def thin(points: Sequence[Point], tolerance: float = 0.35) -> list[Point]:
 
 
 class Frame:
-    """Two axes on the drawing's surface."""
+    """The two axes of a drawing."""
 
     def __init__(self, x: Axis, y: Axis) -> None:
         self._x, self._y = x, y
@@ -267,7 +268,7 @@ def _line(plot: Frame, one: Series) -> str:
 
 
 def _along(points: Sequence[Point], style: int) -> list[Point]:
-    """Places for markers on a line, at other shares of its length for each style."""
+    """Return positions of markers on a line, at different shares of its length for each style."""
     steps = [math.hypot(b[0] - a[0], b[1] - a[1]) for a, b in pairwise(points)]
     total = sum(steps)
     distances = [total * (i + 0.1 + 0.16 * (style % 6)) / 4 for i in range(4)]
@@ -292,12 +293,12 @@ def _marker(style: int, x: float, y: float) -> str:
 
 
 def classes(style: int) -> str:
-    """The classes that give a series its colour and dash."""
+    """Return the classes for a series' colour and dash."""
     return f"c{style % COLOURS} d{style % DASHES}"
 
 
 def _path(points: Sequence[Point]) -> str:
-    """Relative steps in tenths of a pixel: half the size of absolute positions."""
+    """Return a path of relative steps in tenths of a pixel: half the size of absolute positions."""
     tenths = [(round(10 * x), round(10 * y)) for x, y in points]
     steps = pairwise(tenths)
     moves = "".join(f"l{(c - a) / 10:g} {(d - b) / 10:g}" for (a, b), (c, d) in steps)
@@ -312,5 +313,5 @@ def _decades(axis: Axis) -> list[tuple[float, str]]:
 
 
 def label_room(names: Sequence[str]) -> int:
-    """Width of a column of labels."""
+    """Return the width of a column of labels."""
     return 20 + round(7.1 * min(34, max((len(n) for n in names), default=0)))

@@ -47,7 +47,7 @@ class Bar:
 
 
 def ranked(title: str, bars: Sequence[Bar], ref: float | None = None) -> Markup:
-    """A bar a row, in the order given; ``ref`` is drawn through all of them."""
+    """Draw a bar per row, in the given order; ``ref`` is a line through all of them."""
     label, width, step = label_room([b.name for b in bars]), 300, 24
     bottom = 6 + len(bars) * step
     inner = []
@@ -77,7 +77,7 @@ def ranked(title: str, bars: Sequence[Bar], ref: float | None = None) -> Markup:
 
 
 def histogram(title: str, label: str, up: Sequence[int], down: Sequence[int]) -> Markup:
-    """Two distributions over 0 .. 1, one up and one down, each in shares of its own total."""
+    """Draw two distributions over 0 .. 1, one up and one down, each in shares of its own total."""
     width, height, top, bottom = 208, 128, 20, 24
     middle, room = top + (height - top - bottom) / 2, (height - top - bottom) / 2
     most = max((_most(up), _most(down), 1e-9))
@@ -99,7 +99,7 @@ def histogram(title: str, label: str, up: Sequence[int], down: Sequence[int]) ->
 
 
 def stacked(title: str, rows: Sequence[tuple[str, int, int]], names: tuple[str, str]) -> Markup:
-    """A bar a row, of a first and a second count; the shares are written into them."""
+    """Draw a bar per row with two counts; the shares are written into them."""
     label, width, step = label_room([r[0] for r in rows]), 330, 24
     inner = []
     for i, (name, first, second) in enumerate(rows):
@@ -124,7 +124,7 @@ def stacked(title: str, rows: Sequence[tuple[str, int, int]], names: tuple[str, 
 
 
 def boxes(title: str, y: Axis, glyphs: Sequence[BoxGlyph]) -> Markup:
-    """Box plots side by side: the groups along the axis, the kinds within them."""
+    """Draw box plots side by side: groups along the axis, kinds within them."""
     groups = list(dict.fromkeys(g.group for g in glyphs))
     kinds = list(dict.fromkeys(g.kind for g in glyphs))
     middle = tuple((i + 0.5, g) for i, g in enumerate(groups))

@@ -1,4 +1,4 @@
-"""What the report says of guarantees, and of drift from the data that they were made on."""
+"""Report tables of guarantees, and of drift from their data."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _TEMPLATE = "promises.html"
 
 
 class PromiseRow(NamedTuple):
-    """A line of a table: its name, and either ``cells`` or why there are none."""
+    """A table row: its name, and ``cells`` or the reason why there are none of them."""
 
     name: str
     cells: Sequence[str] = ()
@@ -28,7 +28,8 @@ class PromiseRow(NamedTuple):
 
 
 def promise_table(promises: Promises) -> Markup:
-    """What is promised of the accepted answers, a line a stratum, and what is not and why."""
+    """Return the guarantees on accepted answers, a row per stratum, and reasons for missing
+    ones."""
     head = (
         *("Answers", "Accepted at risk up to", "Hallucinated, at most", "With probability"),
         *("Graded answers", "Accepted of these", "Hallucinated of those", "Upper limit"),
@@ -41,7 +42,8 @@ def promise_table(promises: Promises) -> Markup:
 
 
 def drift_tables(drifts: Mapping[str, Mapping[str, Drift]]) -> list[Markup]:
-    """For each tuned ensemble, how the risks of the run differ from those it was tuned on."""
+    """Return, for each tuned ensemble, the differences between the risks of the run and of
+    tuning."""
     head = ("Risk of", "Mean in this run", "Mean when tuned", "KS distance", "p (Holm)", "Drift")
     tables = []
     for key, parts in drifts.items():
@@ -64,9 +66,10 @@ def drift_tables(drifts: Mapping[str, Mapping[str, Drift]]) -> list[Markup]:
 
 
 def drift_remarks(drifts: Mapping[str, Mapping[str, Drift]]) -> list[str]:
-    """A sentence for each tuned ensemble whose answers are not like those it was tuned on."""
+    """Return a sentence for each tuned ensemble whose answers have drifted from its tuning data."""
     return [
-        f"{key} has drifted from the answers it was tuned on: thresholds and promises may not hold."
+        f"{key} has drifted from the answers it was tuned on; "
+        "thresholds and guarantees may not hold."
         for key, parts in drifts.items()
         if any(drift.drifted for drift in parts.values())
     ]
@@ -92,7 +95,7 @@ def _promise(name: str, promise: Promise | None) -> PromiseRow:
 def _drift(name: str, drift: Drift) -> PromiseRow:
     if drift.ks is None or drift.p_holm is None:
         return PromiseRow(
-            name, reason="Nothing to compare: it scored none here, or none when tuned."
+            name, reason="Nothing to compare: it scored no answers here, or no answers in tuning."
         )
     p = "< 0.001" if drift.p_holm < 0.001 else number(drift.p_holm)
     drifted = "yes" if drift.drifted else "no"

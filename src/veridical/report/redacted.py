@@ -1,7 +1,7 @@
-"""A record and its result without any of their texts: for a report that leaves the house.
+"""Records and results without texts, for reports shared outside the organisation.
 
-Lengths, verdicts, risks and places stay; everything that may hold words of a record goes: its
-texts, names of its contexts, values of its ``meta``, and what scorers say in words.
+Lengths, verdicts, risks and offsets remain. Everything that may contain words of a record is
+removed: its texts, names of its contexts, values of its ``meta``, and textual output of scorers.
 """
 
 from __future__ import annotations
@@ -18,13 +18,16 @@ NOTE = "texts are redacted: only their lengths are shown"
 
 _BLOCK = "▒"
 _GONE = "[redacted]"
-_LEVELS = ("response", "sentence", "claim")  # finer units would tell the lengths of words
+_LEVELS = ("response", "sentence", "claim")  # finer units would reveal the lengths of words
 _CATEGORIES = ("number", "date", "name", "other")
 
 
 def redacted(record: Record, result: Result) -> tuple[Record, Result]:
-    """Copies of both. The response becomes blocks, as many as it has characters, so that units
-    keep their places; other texts become their lengths in square brackets."""
+    """Return redacted copies of both.
+
+    The response becomes blocks, one per character, so that units keep their offsets. Other texts
+    become their lengths in square brackets.
+    """
     length = len(record.response)
     blank = {
         "row": record.row,
@@ -44,7 +47,7 @@ def redacted(record: Record, result: Result) -> tuple[Record, Result]:
 
 
 def redacted_summary(summary: Mapping[str, Any]) -> dict[str, Any]:
-    """A summary in which no cause or error quotes a record."""
+    """Return a summary in which no cause or error quotes a record."""
     scorers = [
         {
             **scorer,
@@ -86,7 +89,7 @@ def _item(item: EvidenceItem) -> EvidenceItem:
 
 
 def _raw(score: Score, units: Sequence[Unit]) -> float | dict[str, Any] | None:
-    """The numbers of a raw value, and the verdicts on claims."""
+    """Return the numbers of a raw value, and the verdicts on claims."""
     raw = score.raw
     if not isinstance(raw, Mapping):
         return raw

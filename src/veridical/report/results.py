@@ -1,4 +1,4 @@
-"""The results of a run with what is made of them for people: drift, and the report."""
+"""Results of a run with drift, frames and report."""
 
 from __future__ import annotations
 
@@ -29,17 +29,17 @@ if TYPE_CHECKING:
     from veridical.core.scores import Score
     from veridical.decide.drift import Drift
 
-#: Records a report shows in full; of more, half are the riskiest and half a random draw.
+#: Records that a report shows in full; of more, half are the riskiest and half a random draw.
 REPORT_RECORDS = 10_000
 _SHOWN_FAILURES = 3
 
 
 class Results(RunResults):
-    """Iterates over :class:`~veridical.core.scores.Result` in input order.
+    """Results of a run; iterating yields :class:`~veridical.core.scores.Result` in input order.
 
     Attributes:
         path: the run directory.
-        temporary: whether it goes when this object does.
+        temporary: True if the directory is deleted together with this object.
     """
 
     _drift: dict[str, dict[str, Drift]] | None = None
@@ -59,8 +59,8 @@ class Results(RunResults):
         return "\n".join(lines)
 
     def drift(self) -> dict[str, dict[str, Drift]]:
-        """How risks differ from those that the run's tuned ensembles were tuned on, by scorer and
-        component (see :func:`veridical.decide.drift.of_run`); computed once."""
+        """Return the drift of risks from those of tuning, by tuned ensemble and component; computed
+        once. See :func:`veridical.decide.drift.of_run`."""
         if self._drift is None:
             from veridical.decide.drift import of_run
 
@@ -70,15 +70,16 @@ class Results(RunResults):
     def cross_table(
         self, first: str, second: str, *, at: float = 0.5
     ) -> Counter[tuple[bool, bool]]:
-        """Return how often two scorers, such as two judges, call the same unit wrong.
+        """Count how often two scorers, such as two judges, flag the same unit.
 
         Args:
-            first, second: keys of scorers of the run. Units are those that both have; of scorers
+            first, second: keys of scorers of the run. Units are those that both have; for scorers
                 without units, whole answers.
-            at: the risk from which a unit is called wrong.
+            at: the risk at or above which a unit is flagged.
 
         Returns:
-            counts by (first says wrong, second says wrong); what either did not score is left out.
+            Counts by (flagged by first, flagged by second), without units that either did not
+                score.
 
         Raises:
             UsageError: the run has no such scorer.
@@ -95,29 +96,32 @@ class Results(RunResults):
         return table
 
     def to_arrow(self, *, wide: bool = False) -> pyarrow.Table:
-        """Every row of the input, in order and with its own columns, and ``verdict``, ``risk``,
-        ``worst_sentence``, its first piece of ``evidence`` and ``error``.
+        """Return every row of the input, in order, with its own columns and the columns
+        ``verdict``, ``risk``, ``worst_sentence``, its first piece of ``evidence`` and ``error``.
 
-        A row that is no valid record is ``unchecked``, with the reason in ``error``, as is an
+        A row that is not a valid record is ``unchecked``, with the reason in ``error``, as is an
         answer that could not be checked. Rows that the run has not read (``limit``) have no
-        verdict. With a policy there is a column ``decision`` too. Where the input has a column of
-        such a name, the added one is called ``veridical_...``. Columns of a list or file that
-        hold several types are JSON text.
+        verdict. With a policy there is also a column ``decision``. If the input has a column with
+        such a name, the added one is called ``veridical_...``. Columns of a list or file with
+        several types are JSON text.
 
         Args:
-            wide: add ``by``, ``decision``, and of each scorer its risk (the scorer's key),
-                ``.raw``, ``.status`` and ``.reason``.
+            wide: add ``by``, ``decision``, and for each scorer its risk (the scorer's key),
+                ``.raw``,
+                ``.status`` and ``.reason``.
 
         Raises:
-            UsageError: the input has changed, or has columns of both names.
+            UsageError: the input has changed, or has columns with both names.
         """
         from veridical.report.frames import to_arrow
 
         return to_arrow(self, wide)
 
     def to_pandas(self, *, wide: bool = False) -> pandas.DataFrame:
-        """:meth:`to_arrow` as a pandas frame. One that was checked keeps its index, its columns
-        and their types; a frame of another kind, a list or a file is numbered from 0.
+        """Return :meth:`to_arrow` as a pandas frame.
+
+        A checked pandas frame keeps its index, columns and types; for a frame of another kind, a
+        list or a file, the index counts from 0.
 
         Raises:
             UsageError: as :meth:`to_arrow`; or pandas is not installed.
@@ -127,7 +131,7 @@ class Results(RunResults):
         return to_pandas(self, wide)
 
     def to_polars(self, *, wide: bool = False) -> polars.DataFrame:
-        """:meth:`to_arrow` as a polars frame. One that was checked keeps its columns.
+        """Return :meth:`to_arrow` as a polars frame. A checked polars frame keeps its columns.
 
         Raises:
             UsageError: as :meth:`to_arrow`; or polars is not installed.
@@ -150,16 +154,18 @@ class Results(RunResults):
         only: Collection[str] | None = None,
         redact: bool = False,
     ) -> Path:
-        """Write one self-contained HTML file. Of more than :data:`REPORT_RECORDS` records it
-        shows the riskiest and a random draw, and says so.
+        """Write one self-contained HTML file.
+
+        Of more than :data:`REPORT_RECORDS` records, it shows the riskiest and a random draw, and
+        states this.
 
         Args:
-            only: show records of these verdicts alone; counts are still of the whole run.
-            redact: show lengths instead of texts, and keep verdicts, risks and their places.
+            only: show only records with these verdicts; counts still cover the whole run.
+            redact: show lengths instead of texts, and keep verdicts, risks and offsets.
 
         Raises:
-            UsageError: it would take the place of an input or of a file of the run, or cannot be
-                written; or ``only`` names no verdict.
+            UsageError: it would overwrite an input or a file of the run, or cannot be written; or
+                ``only`` contains no verdict.
         """
         from veridical.decide.promises import Promises
         from veridical.report.claim_rates import rates_by_model, rates_tables
@@ -204,7 +210,7 @@ class Results(RunResults):
         return target
 
     def _meaning(self) -> list[str]:
-        """What a risk means, where the risks are the default's; nothing where others are."""
+        """Return sentences on the meaning of the default's risks; an empty list for other risks."""
         defaults = [
             s.values["prior"]
             for s in self.scorers
@@ -221,8 +227,11 @@ class Results(RunResults):
     def _choose_rows(
         self, verdicts: frozenset[str] = frozenset()
     ) -> tuple[set[int] | None, str | None]:
-        """Rows that a report shows, None for all, and what they are: all of the ``verdicts``, or
-        of any where there are none, if they are not too many."""
+        """Return the rows that a report shows (None: all) and their description.
+
+        They are all rows with the ``verdicts`` (or any verdict if there are none), if these are not
+        too many.
+        """
         summary = self.summary()
         named = ", ".join(v for v in get_args(Verdict) if v in verdicts)
         total = sum(summary.verdicts[v] for v in verdicts) if verdicts else summary.records
@@ -254,23 +263,23 @@ class Results(RunResults):
 
 
 def _verdicts(only: Collection[str] | None) -> frozenset[str]:
-    """The verdicts that a report is to show, none where it shows all.
+    """Return the verdicts that a report is to show; empty for all.
 
     Raises:
-        UsageError: one of them is no verdict.
+        UsageError: a name is not a verdict.
     """
     known = get_args(Verdict)
     for name in only or ():
         if name not in known:
             raise unknown_name("verdict in only", name, known)
     if only is not None and not only:
-        raise UsageError(f"only names no verdict: choose among {', '.join(known)}")
+        raise UsageError(f"only contains no verdict; choose among {', '.join(known)}")
     return frozenset(only or ())
 
 
 def _unit_risks(score: Score) -> dict[tuple[str, int, int] | None, float]:
-    """Return the risks of a score by level and place of its units; of a score without any, its own
-    by None."""
+    """Return the risks of a score by level and offsets of its units; for a score without units, its
+    own risk under None."""
     if not score.units:
         return {} if score.risk is None else {None: score.risk}
     return {(u.level, u.start, u.end): u.risk for u in score.units if u.risk is not None}

@@ -1,4 +1,4 @@
-"""Stored figures of bench, tune and rank: their kind and their page."""
+"""Stored figures of bench, tune and rank: kind and report."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 from veridical import plugins
 
-#: Where a benchmark lies in its folder.
+#: Name of a benchmark in its folder.
 BENCH_FILE = "bench.json"
 _MEMBERS = {
     "bench": {"suite", "signature", "rows"},
@@ -24,12 +24,12 @@ def kind_of(figures: Any) -> str | None:
 
 
 def write_stored(kind: str, stored: Path, path: Path) -> None:
-    """Write the report of figures of ``kind``, in the form that the name of ``path`` asks for.
+    """Write the report of figures of ``kind``, in the format given by the name of ``path``.
 
     Args:
-        stored: the file or folder that holds them.
+        stored: the file or folder with the figures.
 
     Raises:
-        UsageError: they cannot be read, or what shows them is not installed.
+        UsageError: they cannot be read, or the package that shows them is not installed.
     """
     plugins.load(plugins.RESULTS, kind)(stored, path)

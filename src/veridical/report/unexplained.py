@@ -1,4 +1,4 @@
-"""Why a unit has no evidence, in words: what a reader would otherwise look for in vain."""
+"""Explanations for units without evidence."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ from veridical.core.records import Record
 from veridical.core.scores import Score, Unit
 from veridical.core.verdict_cuts import verdict_of_label
 
-#: A word that tells passages apart: it has a digit, or at least four letters.
+#: A word that distinguishes passages: it has a digit, or at least four letters.
 _TELLING = re.compile(r"\w*\d\w*|\w{4,}")
 _AGAINST = re.compile(r"against:(samples|contexts|reference)")
-#: A risk from here on speaks against a unit.
+#: Risk at or above which a unit counts as unsupported.
 _EVEN = 0.5
 
 
 class Unexplained:
-    """Says of units of one record why nothing is shown beside them; its scores must outlive it."""
+    """Explanations for units of one record without evidence; its scores must outlive the object."""
 
     def __init__(self, record: Record) -> None:
         self._record = record
-        self._fields: dict[int, list[str]] = {}  # by the score's place in memory
+        self._fields: dict[int, list[str]] = {}  # by id() of the score
 
     def why(self, score: Score, unit: Unit) -> str:
-        """One sentence for a unit of ``score`` that has no evidence."""
+        """Return one sentence for a unit of ``score`` without evidence."""
         if unit.risk is None:
             return "It was not judged."
         compared = self._fields.get(id(score))
@@ -34,11 +34,11 @@ class Unexplained:
             return "It is judged by the answer's own probabilities, without a source."
         verdict = verdict_of_label(unit.label)
         if verdict in ("supported", "consistent") or (unit.label is None and unit.risk < _EVEN):
-            return "This scorer names no passage."
+            return "This scorer reports no passages."
         return " ".join(self._absent(field, unit.text) for field in compared)
 
     def _compared(self, score: Score) -> list[str]:
-        """The fields that the score compares with, as far as can be told."""
+        """Return the fields that the score compares with, where they can be determined."""
         record = self._record
         there = [f for f in ("contexts", "reference", "samples") if record.has(f)]
         declared = set(_AGAINST.findall(score.signature))
@@ -62,9 +62,13 @@ class Unexplained:
             verb = "shares a word with it" if field == "contexts" else "share a word with it"
             return f"{what} {verb}, common words aside."
         if field == "reference":
-            return "Nothing in the reference says so."
+            return "The reference does not support it."
         n = len(self._record.contexts)
-        return f"None of the {n} passages says so." if n > 1 else "The passage does not say so."
+        return (
+            f"None of the {n} passages supports it."
+            if n > 1
+            else "The passage does not support it."
+        )
 
     @cached_property
     def _context_words(self) -> set[str]:

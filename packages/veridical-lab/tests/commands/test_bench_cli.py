@@ -120,7 +120,7 @@ def test_list_says_what_each_suite_needs(tmp_path: Path) -> None:
         (["bench", "graded", "--data", "DATA", "--beta", "0"], "beta"),
         (["bench", "graded", "--data", "DATA", "--beta", "inf"], "beta"),
         (["bench", "graded", "--data", "DATA", "--famd", "support, ngram"], "--study"),
-        (["bench", "graded", "--data", "DATA", "--json", "DATA"], "it is the data"),
+        (["bench", "graded", "--data", "DATA", "--json", "DATA"], "it is an input"),
         (["bench", "graded", "--data", "DATA", "--json", "."], "it is a folder"),
         (["bench", "graded", "--data", "DATA", "--map", "response"], "field=column"),
         (["bench", "begin", "--data", "DATA", "--map", "response=x"], "graded"),

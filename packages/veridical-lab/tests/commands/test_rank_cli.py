@@ -61,7 +61,7 @@ def test_files_of_two_models(folder: Path) -> None:
         (["right.jsonl"], "two models or more"),
         (["gone.jsonl", "right.jsonl"], "gone.jsonl: no such file"),
         (["right.jsonl", "wrong.jsonl", "--report", "r.pdf"], ".html, .md"),
-        (["right.jsonl", "wrong.jsonl", "--json", "right.jsonl"], "it is the data"),
+        (["right.jsonl", "wrong.jsonl", "--json", "right.jsonl"], "it is an input"),
         (["right.jsonl", "wrong.jsonl", "--scorers", "cosine"], "one scorer 'claims'"),
     ],
 )

@@ -111,7 +111,7 @@ def test_plans_ask_and_write_nothing(tmp_path: Path) -> None:
         (("copying", "a.jsonl", "--plan"), "no claim has contexts"),
         (("copying", "claims.jsonl", "--plan", "--map", "response=said"), "they take no --map"),
         (("masked", "a.jsonl", "--plan", "--checkers", "llm"), "--llm NAME"),
-        (("masked", "a.jsonl", "--plan", "--json", "a.jsonl"), "it is the data"),
+        (("masked", "a.jsonl", "--plan", "--json", "a.jsonl"), "it is an input"),
         (("masked", "c.jsonl", "--plan", "--nli", "nowhere"), "nowhere"),
         (("masked", "a.jsonl", "--checkers", "llm"), "--llm NAME"),
         (("masked", "a.jsonl", "--checkers", "guess"), "guess"),

@@ -178,7 +178,7 @@ def test_records_that_cannot_be_used_are_counted(tmp_path: Path) -> None:
     [
         (("--out", "model.pkl"), "must end in .json or .safetensors"),
         (("--out", "nowhere/model.json"), "its folder must exist"),
-        (("--out", "labelled.json"), "it is the data"),
+        (("--out", "labelled.json"), "it is an input"),
         (("--out", "m.json", "--limit", "12"), "it needs 10 of each"),
         (("--out", "m.json", "--proxy", "no-such-model"), "no-such-model"),
         ((), "--out"),

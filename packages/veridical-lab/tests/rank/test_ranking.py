@@ -316,7 +316,7 @@ def test_inputs_that_cannot_be_compared(tmp_path: Path, engine: Engine) -> None:
         rank([a, write(tmp_path / "c.jsonl", lists)], engine=engine)
     empty = tmp_path / "empty"
     empty.mkdir()
-    with pytest.raises(UsageError, match="no readable run directory"):
+    with pytest.raises(UsageError, match="not a readable run directory"):
         rank([a, empty], engine=engine)
 
 

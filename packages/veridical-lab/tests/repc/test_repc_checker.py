@@ -142,7 +142,7 @@ def test_as_a_scorer_planned_and_checked(trained):
     ("options", "said"),
     [
         (("--out", "model.pkl"), "must end in .json or .safetensors"),
-        (("--out", "nli.json"), "it is the data"),
+        (("--out", "nli.json"), "it is an input"),
         (("--out", "m.json", "--limit", "20"), "it needs 10 of each"),
         (("--out", "m.json", "--proxy", "no-such-model"), "no-such-model"),
         (("--out", "m.json", "--test", "none.jsonl"), "none.jsonl"),

@@ -125,7 +125,7 @@ def test_hostile_json(tmp_path):
     for number, (what, text) in enumerate(texts.items()):
         path.write_text(text)
         os.utime(path, (number, number))
-        with pytest.raises(UsageError, match="is no RepC model"):
+        with pytest.raises(UsageError, match="is not a valid RepC model"):
             raise AssertionError(f"{what}: {read_repc(str(path))}")
     with pytest.raises(UsageError, match="cannot read"):
         read_repc(str(tmp_path / "none.json"))
@@ -154,5 +154,5 @@ def test_hostile_safetensors(tmp_path):
     for number, content in enumerate(contents):
         path.write_bytes(content)
         os.utime(path, (number, number))
-        with pytest.raises(UsageError, match="is no RepC model"):
+        with pytest.raises(UsageError, match="is not a valid RepC model"):
             read_repc(str(path))

@@ -234,7 +234,7 @@ def broken(path, **changes):
 def test_files_that_are_no_model(tmp_path, changes):
     path = tmp_path / "m.json"
     broken(path, **changes)
-    with pytest.raises(UsageError, match="no HalluDetect model"):
+    with pytest.raises(UsageError, match="not a valid HalluDetect model"):
         read_detector(str(path))
 
 
@@ -255,7 +255,7 @@ def test_files_that_are_no_model(tmp_path, changes):
 def test_files_that_are_nothing_like_it(tmp_path, content, ending):
     path = tmp_path / f"m.{ending}"
     path.write_bytes(content)
-    with pytest.raises(UsageError, match="no HalluDetect model"):
+    with pytest.raises(UsageError, match="not a valid HalluDetect model"):
         read_detector(str(path))
 
 
@@ -279,7 +279,7 @@ def test_safetensors_whose_arrays_are_not_as_described(tmp_path, entry):
     header["scale"] |= entry
     text = json.dumps(header).encode()
     path.write_bytes(len(text).to_bytes(8, "little") + text + content[8 + size :])
-    with pytest.raises(UsageError, match="no HalluDetect model"):
+    with pytest.raises(UsageError, match="not a valid HalluDetect model"):
         read_detector(str(path))
 
 

@@ -115,5 +115,5 @@ def test_what_is_no_such_model_is_refused(change, message, tmp_path):
     body = json.loads(path.read_text())
     change(body)
     path.write_text(json.dumps(body))
-    with pytest.raises(UsageError, match=f"is no extractor model of .*{message}"):
+    with pytest.raises(UsageError, match=f"is not a valid extractor model of .*{message}"):
         read_tagger(str(path))

@@ -125,7 +125,7 @@ def test_what_cannot_be_trained(tmp_path):
     base = str(save(tmp_path / "base", "bert", names=None))
     (tmp_path / "taken").mkdir()
     (tmp_path / "taken" / "file").write_text("mine")
-    with pytest.raises(UsageError, match="is there already"):
+    with pytest.raises(UsageError, match="already exists"):
         fine_tune(labelled(), base, tmp_path / "taken", **OPTIONS)
     with pytest.raises(UsageError, match="it needs 10 of each"):
         fine_tune(labelled(60), base, tmp_path / "mine", **OPTIONS)
@@ -173,4 +173,4 @@ def test_the_command(tmp_path):
     (score,) = json.loads(done.stdout)["scores"].values()
     assert score["units"][0]["label"] == "contradiction" and "nli:mine@" in score["signature"]
     done = run(*given, "--out", "mine")
-    assert done.returncode == 1 and "is there already" in done.stderr
+    assert done.returncode == 1 and "already exists" in done.stderr

@@ -108,7 +108,7 @@ def test_it_learns_and_marks_the_words(folder: Path) -> None:
     (result,) = veridical.check([row], "spans", spans=str(folder / "mine"), store=None)
     (score,) = result.scores.values()
     assert [u.text for u in score.units if u.level == "span"] == ["guitar"]
-    with pytest.raises(UsageError, match="is there already"):
+    with pytest.raises(UsageError, match="already exists"):
         train_spans(data, str(base), folder / "mine")
 
 
@@ -139,6 +139,6 @@ def test_from_the_command_line(folder: Path) -> None:
     made = json.loads(done.stdout)
     assert made["n_train"] > 0 and made["left_out"] == {}
     again = run(*given)
-    assert again.returncode == 1 and "mine is there already" in again.stderr
+    assert again.returncode == 1 and "mine already exists" in again.stderr
     piped = run("-", *given[1:-1], "other")
     assert piped.returncode == 1 and "reads files" in piped.stderr
