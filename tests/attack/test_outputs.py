@@ -191,7 +191,7 @@ def test_the_ensemble_of_a_policy_and_of_a_scorer_stay(
     before = files(Path())
     for how in (("--policy", "by.toml"), ("--scorers", "ensemble(file='tuned.json')")):
         said = cli("check", "in.jsonl", "--store", "none", *how, "--json", "tuned.json")
-        assert said.startswith("1 ") and "read with it" in said
+        assert said.startswith("1 ") and "it is an input" in said
     assert files(Path()) == before
 
 
@@ -266,7 +266,7 @@ def test_in_python_a_report_stays_off_its_run_too(folder: Path) -> None:
     for victim in ("in.jsonl", str(results.path / "results.jsonl")):
         with pytest.raises(UsageError, match="cannot write"):
             results.report(victim)
-    with pytest.raises(UsageError, match="read with it"):
+    with pytest.raises(UsageError, match="it is an input"):
         veridical.tune("in.jsonl", preset="fast", out="in.jsonl")
     assert len(Path("in.jsonl").read_text().splitlines()) == len(ROWS)
 
@@ -304,7 +304,7 @@ def test_devices_pipes_and_descriptors_go_on_working(folder: Path) -> None:
 def test_results_are_not_appended_to_the_input_by_the_shell(folder: Path, target: str) -> None:
     before = Path("in.jsonl").read_bytes()
     done = shell(f"veridical check in.jsonl --preset fast --store none --json {target} >> in.jsonl")
-    assert done.returncode == 1 and "read with it" in done.stderr
+    assert done.returncode == 1 and "it is an input" in done.stderr
     assert Path("in.jsonl").read_bytes() == before
 
 

@@ -61,10 +61,10 @@ def test_decisions_are_on_the_lines_in_the_summary_and_in_the_report(folder: Pat
     ("arguments", "message"),
     [
         (["--policy", "absent.toml"], "cannot read policy absent.toml"),
-        (["--policy", "a.jsonl"], "is no TOML file"),
+        (["--policy", "a.jsonl"], "is not a TOML file"),
         (["--repair", "rewrite"], "no LLM was named"),
         (["--select", "worst"], "worst"),
-        (["--policy", "policy.toml", "--report", "policy.toml"], "is read with it"),
+        (["--policy", "policy.toml", "--report", "policy.toml"], "it is an input"),
         (["--json", "same.out", "--report", "same.out"], "two outputs have that name"),
     ],
 )

@@ -63,7 +63,7 @@ def test_the_report_says_what_the_terminal_says(folder: Path) -> None:
         assert f"guarantee: task = {name}: at most 20 % of the accepted" in said
         assert f"(risk at most {threshold:g}, by {fit['guarantee']['n']} graded answers" in said
         assert f"task = {name}" in page and f">{threshold:.4f}<" in page
-    assert "each of these holds by itself" in said and "Each of these holds by itself" in page
+    assert "each of these holds separately" in said and "Each of these holds separately" in page
     assert "no drift from the answers it was tuned on" in said
     assert "No drift from the answers it was tuned on." in page
     again = run(folder, "report", "run", "--out", "again.html")

@@ -79,8 +79,8 @@ def test_bad_rows_are_unchecked() -> None:
     counted = tally(gates, [GOOD, WRONG], row_errors=1)
     assert counted.lines() == [
         "gate failed: 1 of 2 answers (1 contradicted)",
-        "gate failed: 1 of 3 rows could not be checked, 1 of them bad rows (--allow-unchecked P% "
-        "lets some pass)",
+        "gate failed: 1 of 3 rows could not be checked, 1 of them bad rows (raise --allow-unchecked P% "
+        "to let some pass)",
     ]
 
 
@@ -102,8 +102,8 @@ def test_decisions() -> None:
         ({"fail_over": "1.5"}, "X from 0 to 1"),
         ({"fail_over": "nan"}, "X from 0 to 1"),
         ({"fail_over": "nosuch:0.5"}, "nosuch"),
-        ({"max_share": "5%"}, "needs a gate"),
-        ({"allow_unchecked": "5%"}, "needs a gate"),
+        ({"max_share": "5%"}, "requires a gate"),
+        ({"allow_unchecked": "5%"}, "requires a gate"),
         ({"fail_on": "unchecked", "max_share": "5"}, "such as 5% or 0.05"),
         ({"fail_on": "unchecked", "max_share": "many"}, "such as 5% or 0.05"),
         ({"fail_on": "unchecked", "allow_unchecked": "-1%"}, "such as 5% or 0.05"),
@@ -155,7 +155,7 @@ def _with_fields(fields):
         ("=contradicted", "takes PATH=VERDICT"),
         ("price=", "takes PATH=VERDICT"),
         ("price=wrong", "unknown verdict in --fail-on-field 'wrong'"),
-        ("price=supported", "that is the good outcome"),
+        ("price=supported", "that is a good outcome"),
         ("the price=contradicted", "is not a path"),
     ],
 )

@@ -89,15 +89,15 @@ def test_each_stratum_has_its_own_promise_and_others_have_none(tmp_path: Path) -
     [
         ("", {"fit": fit(none=True)}, "it has no guarantee; tune with --alpha"),
         ("", {"fit": fit(None, reason="9 are too few")}, "guarantees nothing: no guarantee: 9 are"),
-        ("reject = 0.2", {"fit": fit(0.31)}, "accept (0.31) is over reject (0.2)"),
+        ("reject = 0.2", {"fit": fit(0.31)}, "accept (0.31) must not exceed reject (0.2)"),
         (
             "by = 'topic'",
             {"fit": fit(0.3), "strata": Strata(by="task", of={"qa": fit(0.2)})},
             "its strata are by 'task'",
         ),
         ("[strata.qa]\nreject = 0.5", {"fit": fit(0.3)}, "the policy's need by"),
-        ("[strata.qa]\naccept = 0.5", {"fit": fit(0.3)}, "accept comes from the guarantee"),
-        ("", {"level": "sentence", "fit": fit(0.3)}, "is of sentences, not of responses"),
+        ("[strata.qa]\naccept = 0.5", {"fit": fit(0.3)}, "guarantee determines accept"),
+        ("", {"level": "sentence", "fit": fit(0.3)}, "applies to sentences, not to responses"),
     ],
 )
 def test_what_promises_nothing_is_refused(

@@ -18,7 +18,7 @@ def test_an_output_is_compared_by_what_it_is_and_not_by_its_name(tmp_path: Path)
     (tmp_path / "soft").symlink_to("in")
     (tmp_path / "sub").mkdir()
     for name in ("in", "hard", "soft", "sub/../in"):
-        with pytest.raises(UsageError, match="read with it"):
+        with pytest.raises(UsageError, match="it is an input"):
             check_outputs(tmp_path / name, reads=[tmp_path / "in"])
     check_outputs(tmp_path / "new", None, "-", reads=[tmp_path / "in", tmp_path / "absent", ""])
 

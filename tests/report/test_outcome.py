@@ -48,8 +48,8 @@ from veridical.report.outcome import outcome
             {"unsupported": 1, "unclear": 2, "unchecked": 1, "supported": 4},
             {"missed_answer": 1},
             "1 of 8 answers contains a statement that the sources do not support; 2 have a "
-            "statement that something speaks against, not enough to say so; 1 says that the "
-            "sources do not tell, although one does; 4 are supported by the sources.",
+            "statement with evidence against it, but not enough to flag it; 1 says that the "
+            "sources lack the answer, although one has it; 4 are supported by the sources.",
         ),
         ({}, {}, "No answer could be read."),
     ],

@@ -50,8 +50,8 @@ def test_strata_refusals_and_what_holds_together() -> None:
     table = promise_table(STRATA)
     assert "task = qa" in table and "No guarantee: 9 are too few." in table
     assert ">No guarantee.<" in table
-    assert "Each of these holds by itself with that probability" in table
-    assert "The rules may take some of those back" in table
+    assert "Each of these holds separately with that probability" in table
+    assert "The rules may revoke some of these" in table
     both = promise_table(STRATA.model_copy(update={"simultaneous": 0.1}))
     assert "All of these hold together with probability 0.9." in both
     assert "by itself" not in both

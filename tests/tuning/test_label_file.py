@@ -78,13 +78,13 @@ def test_result_lines_with_a_label_more_are_a_review(
     [
         ("id,label\na,2\n", r"line 2: label must be a number from 0"),
         ("id,label\na,wrng\n", r"line 2: label must be a number from 0.*'wrng'"),
-        ("id,label\nnobody,1\n", r"line 2: there is no record of id 'nobody'"),
-        ("id,label\nb,1\n", r"line 2: id 'b' is that of rows 1, 2: name the row too"),
-        ("row,label\n99,1\n", r"line 2: there is no record of row '99'"),
-        ("row,label\n1e0,1\n", r"line 2: there is no record of row '1e0'"),
-        ("row,id,label\n0,b,1\n", r"line 2: the record of row 0 has another id than 'b'"),
-        ("row,label\n0,1\n0,0\n", r"line 3: row 0 has another label before"),
-        ("label\n1\n", r"line 2: it has neither row nor id"),
+        ("id,label\nnobody,1\n", r"line 2: no record has the id 'nobody'"),
+        ("id,label\nb,1\n", r"line 2: rows 1, 2 have the id 'b'; add row"),
+        ("row,label\n99,1\n", r"line 2: no record has row '99'"),
+        ("row,label\n1e0,1\n", r"line 2: no record has row '1e0'"),
+        ("row,id,label\n0,b,1\n", r"line 2: the record of row 0 does not have the id 'b'"),
+        ("row,label\n0,1\n0,0\n", r"line 3: row 0 has a different label earlier"),
+        ("label\n1\n", r"line 2: the row names no record"),
         ("id,verdict\na,1\n", r"no row has a label"),
     ],
 )
@@ -125,7 +125,7 @@ def test_an_output_does_not_take_the_place_of_the_review(tmp_path: Path) -> None
     data = written(tmp_path, '{"response": "A"}\n', "in.jsonl")
     options = ["--labels", str(review), "--out", str(review)]
     made = CliRunner().invoke(app, ["tune", str(data), *options])
-    assert "read with it" in str(made.exception) + made.output
+    assert "it is an input" in str(made.exception) + made.output
 
 
 def test_labels_of_a_review_are_counted_first(tmp_path: Path) -> None:

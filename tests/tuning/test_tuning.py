@@ -115,9 +115,9 @@ def test_guarantees_of_all_strata_at_once_take_a_share_of_delta_each() -> None:
     def told(tuned: Tuned) -> str:
         return " ".join(fact for section in sections(tuned) for fact in section.facts)
 
-    assert "each promise holds by itself with probability 90.0%" in told(alone)
+    assert "each guarantee holds separately with probability 90.0%" in told(alone)
     assert "hold at once is less probable" in told(alone)
-    assert "hold at once with probability 90.0%, each being made at 95.0%" in told(both)
+    assert "hold together with probability 90.0%, each being made at 95.0%" in told(both)
     assert "on a scale of their own" in told(alone)
     calibrated = tune_graded(data, TuneOptions(calibrate="platt", **how))
     assert "on a scale of their own" not in told(calibrated)
@@ -190,9 +190,9 @@ def test_what_is_left_out_is_told() -> None:
         ({"simultaneous": True, "by": "task"}, "it needs alpha and by"),
         ({"cv": 1}, "cv must be at least 2"),
         ({"grader": "exactly"}, "unknown grader 'exactly'"),
-        ({"grader": "llm"}, "needs a language model"),
+        ({"grader": "llm"}, "requires a language model"),
         ({"grader": "exact", "level": "sentence"}, "graders judge whole responses"),
-        ({"scorers": "ensemble, ngram"}, "ensemble is made of scorers"),
+        ({"scorers": "ensemble, ngram"}, "ensemble is an ensemble"),
         ({"by": "topic"}, "no graded record has a field 'topic'"),
         ({"scorers": "knowledge_f1"}, "no component to tune"),
     ],
@@ -285,14 +285,14 @@ def test_labels_are_counted_before_anything_is_scored() -> None:
 def test_components_that_are_left_out_are_one_line() -> None:
     tuned = tune(answers(60), f"{SCORERS}, knowledge_f1, support", **QUICK)
     (line,) = [note for note in tuned.notes if note.startswith("left out: ")]
-    assert line == "left out: scored none of the answers: knowledge_f1, support"
+    assert line == "left out: scored no answers: knowledge_f1, support"
 
 
 def test_of_many_components_that_are_left_out_few_are_named() -> None:
     names = "knowledge_f1, support, knowledge_precision, turns, citations, actions, context_recall"
     tuned = tune(answers(60), f"{SCORERS}, {names}", **QUICK)
     (line,) = [note for note in tuned.notes if note.startswith("left out: ")]
-    assert line.startswith("left out: scored none of the answers: ") and len(line) < 160
+    assert line.startswith("left out: scored no answers: ") and len(line) < 160
     assert line.endswith(" and 2 more")
 
 

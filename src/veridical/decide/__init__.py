@@ -1,1 +1,1 @@
-"""From scores to decisions: ensembles, calibration, guarantees, policies and cascades."""
+"""Decisions on scored records: policies, gates, drift, selection and repair."""

@@ -1,14 +1,16 @@
-"""Whether incoming scores are still those that the ensemble was tuned on.
+"""Drift: comparison of incoming risks with those of tuning.
 
-A threshold holds for answers like the graded ones. The spread of each component's risks, and of
-the ensemble's, is kept in the ensemble's file; later risks are compared with it, without labels.
+A threshold is valid for answers like the graded ones. The distribution of each component's risks,
+and of the ensemble's, is stored in the ensemble's file; later risks are compared with it, without
+labels.
 
-Sentences of one record, and answers to one prompt, are not independent: a test that took them so
-would find drift where there is none. So each sample counts in the test for its effective size only,
-``n`` divided by the design effect (Kish 1965): how much wider its distribution function varies than
-that of n independent risks would, estimated from the units' totals and averaged over the tenths (as
-Rao and Scott 1981 correct chi-squared). It is at least ``n^2 / sum m_u^2``, m_u the size of unit u,
-which is right where all of a unit are alike, and is taken where there are fewer than 20 units.
+Sentences of one record, and answers to one prompt, are not independent: a test that assumed so
+would find drift where there is none. Each sample therefore counts for its effective size only:
+``n`` divided by the design effect (Kish 1965). The design effect is the variance of its
+distribution function relative to that of n independent risks, estimated from the units' totals and
+averaged over the tenths (as Rao and Scott 1981 correct chi-squared). The effective size is at least
+``n^2 / sum m_u^2``, with m_u the size of unit u. This bound is exact if all risks of a unit are
+equal, and is used for fewer than 20 units.
 """
 
 from __future__ import annotations
@@ -32,33 +34,34 @@ if TYPE_CHECKING:
     from veridical.engine.results import RunResults
 
 
-#: Most quantiles kept of a scorer; up to as many risks are kept as they are.
+#: Maximum quantiles stored per scorer; fewer risks are stored individually.
 QUANTILES = 501
 #: Adjusted p-value below which a scorer's risks have drifted.
 LEVEL = 0.05
 _BINS = 10
-_FEWEST_UNITS = 20  # by which a design effect can be estimated
-_DIGITS = 6  # risks that differ by less are ties
-_MOST = 10_000  # records of a run that are compared, evenly spaced
+_FEWEST_UNITS = 20  # minimum units for the estimate of a design effect
+_DIGITS = 6  # decimals of a risk; smaller differences are ties
+_MOST = 10_000  # maximum records of a run that are compared, evenly spaced
 
 
 @dataclass(frozen=True)
 class Drift:
-    """How a scorer's incoming risks differ from those of the tuning data.
+    """Difference between a scorer's incoming risks and those of the tuning data.
+
+    All attributes except the shares and counts are None if one side has no score.
 
     Attributes:
         n: incoming records, or sentences, that it scored.
-        effective: how many independent ones these count for, at most n.
+        effective: number of independent ones for which these count, at most n.
         ks: largest difference of the two distribution functions (Kolmogorov-Smirnov), in [0, 1].
-        p, p_holm: that such a difference is chance, for this scorer and adjusted for the number of
-            scorers (Holm 1979); too large rather than too small where risks are tied.
+        p, p_holm: p-value of the difference, for this scorer and adjusted for the number of
+            scorers (Holm 1979); conservative for tied risks.
         psi: population stability index ``sum_b (q_b - p_b) ln(q_b / p_b)`` over the tenths of the
-            tuning data (Siddiqi 2006), 0.5 added to each count. Below 0.1 is commonly taken for no
-            shift, above 0.25 for a large one; chance alone gives about ``9 / effective``.
-        mean, mean_before: mean risk of the incoming ones and in the tuning data.
+            tuning data (Siddiqi 2006), 0.5 added to each count. A value below 0.1 is commonly
+            taken as no shift, above 0.25 as a large one; chance alone gives about
+            ``9 / effective``.
+        mean, mean_before: mean risk of incoming records, and in the tuning data.
         not_scored, not_scored_before: share without a score.
-
-    All but the shares and counts are None where one side has no score.
     """
 
     n: int
@@ -74,22 +77,23 @@ class Drift:
 
     @property
     def drifted(self) -> bool:
-        """Whether the risks moved by more than chance explains."""
+        """True if the risks changed by more than chance explains."""
         return self.p_holm is not None and self.p_holm < LEVEL
 
     def as_dict(self) -> dict[str, Any]:
-        """The attributes and ``drifted``, as JSON takes them."""
+        """Return the attributes and ``drifted`` in JSON form."""
         return {**asdict(self), "drifted": self.drifted}
 
 
 def reference(risks: Mapping[str, Floats], groups: Ints | None = None) -> Reference:
-    """What is kept of the tuning data: all risks of a scorer, to 6 decimals, or 501 quantiles at
-    even steps from the least to the largest where there are more (the distribution function is
-    then known to 0.001).
+    """Summarise the risks of the tuning data.
+
+    A scorer's risks are stored to 6 decimals, or as 501 quantiles at even steps from the least to
+    the largest if there are more (the distribution function is then known to 0.001).
 
     Args:
         risks: scorer -> (n,) in [0, 1] of the same records or sentences; NaN is not scored.
-        groups: (n,) the independent unit of each; None where all are independent.
+        groups: (n,) the independent unit of each; None if all are independent.
 
     Raises:
         UsageError: there are no records, lengths differ, or a risk is outside [0, 1].
@@ -116,13 +120,13 @@ def reference(risks: Mapping[str, Floats], groups: Ints | None = None) -> Refere
 def compare(
     before: Reference, incoming: Mapping[str, Floats], groups: Ints | None = None
 ) -> dict[str, Drift]:
-    """How each scorer of the tuning data does on incoming records.
+    """Compare each scorer's incoming risks with the tuning data.
 
     Args:
-        before: of :func:`reference`.
-        incoming: scorer -> (m,) risks in [0, 1]; NaN is not scored. Other scorers than those of
+        before: result of :func:`reference`.
+        incoming: scorer -> (m,) risks in [0, 1]; NaN is not scored. Scorers that are not in
             ``before`` are ignored.
-        groups: (m,) the independent unit of each; None where all are independent.
+        groups: (m,) the independent unit of each; None if all are independent.
 
     Raises:
         UsageError: a scorer of ``before`` is missing, there are no records, or a risk is outside
@@ -148,14 +152,14 @@ def compare(
 
 
 def effective_size(risks: Floats, groups: Ints) -> float:
-    """How many independent risks those of dependent ones count for in their distribution function.
+    """Return the number of independent risks that dependent ones count for.
 
     Args:
         risks: (n,); NaN is left out.
         groups: (n,) the independent unit of each.
 
     Returns:
-        n divided by the design effect (see above), from ``n^2 / sum m_u^2`` to n; 0 of none.
+        n divided by the design effect (see above), from ``n^2 / sum m_u^2`` to n; 0 if n is 0.
     """
     scored = ~np.isnan(risks)
     values = risks[scored]
@@ -180,9 +184,11 @@ def effective_size(risks: Floats, groups: Ints) -> float:
 
 
 def of_run(results: RunResults) -> dict[str, dict[str, Drift]]:
-    """:func:`compare` for every tuned ensemble of a run that keeps its reference, by scorer: its
-    components, and itself under ``ensemble``; sentences of those that were tuned on sentences. Of
-    more than 10 000 records that many are taken, evenly spaced."""
+    """Run :func:`compare` for every tuned ensemble of a run with a stored reference.
+
+    The result is by scorer: its components, and itself under ``ensemble``; by sentences for
+    ensembles tuned on sentences. Of more than 10 000 records, 10 000 evenly spaced ones are used.
+    """
     tuned = {}
     for bound in results.scorers:
         if bound.scorer.name in ("ensemble", "famd") and bound.values["file"] is not None:
@@ -202,13 +208,13 @@ def of_run(results: RunResults) -> dict[str, dict[str, Drift]]:
             risks.add(len(units), record, scores[key])
         units.append(unit_of(record))
     groups = numbered(units)
-    if not groups.any():  # one prompt for all, without contexts, tells nothing apart
+    if not groups.any():  # a single prompt for all, without contexts, distinguishes nothing
         groups = np.arange(len(groups))
     return {key: risks.drift(groups) for key, risks in incoming.items()}
 
 
 class _Incoming:
-    """The risks of the records of a run, or of their sentences, as an ensemble met them."""
+    """Risks of a run's records, or of their sentences, as an ensemble received them."""
 
     def __init__(self, ensemble: Ensemble) -> None:
         assert ensemble.reference is not None
@@ -218,7 +224,7 @@ class _Incoming:
         self._records: list[int] = []  # of each target
 
     def add(self, at: int, record: Record, score: Mapping[str, Any]) -> None:
-        """The score of the ``at``-th record."""
+        """Add the score of the record at index ``at``."""
         raw = score["raw"] or {}
         whole = {**raw.get("components", {}), "ensemble": score["risk"]}
         count = len(record.sentences) if self._of_sentences else 1
@@ -232,7 +238,7 @@ class _Incoming:
         self._records += [at] * count
 
     def drift(self, groups: Ints) -> dict[str, Drift]:
-        """Drift by scorer; ``groups`` (records,) has the independent unit of each."""
+        """Return drift by scorer; ``groups`` (records,) has the independent unit of each."""
         columns = {name: np.array(column) for name, column in self._columns.items()}
         return compare(self._before, columns, groups[self._records])
 
@@ -261,7 +267,7 @@ def _drift(name: str, old: Floats, before: Reference, column: Floats, groups: In
 
 
 def ks_distance(a: Floats, b: Floats) -> float:
-    """Largest difference of the distribution functions of two ascending samples."""
+    """Return the largest difference of the distribution functions of two ascending samples."""
     at = np.concatenate([a, b])
     below_a = np.searchsorted(a, at, side="right") / len(a)
     below_b = np.searchsorted(b, at, side="right") / len(b)
@@ -269,16 +275,16 @@ def ks_distance(a: Floats, b: Floats) -> float:
 
 
 def _p_value(ks: float, n: float, m: float) -> float:
-    """Two-sided p-value, by the distribution for one sample of the harmonic size n m / (n + m)
-    (Stephens 1970)."""
+    """Return the two-sided p-value, by the distribution for one sample of the harmonic size n m /
+    (n + m) (Stephens 1970)."""
     from scipy.stats import kstwo
 
     return float(np.clip(kstwo.sf(ks, max(1, round(n * m / (n + m)))), 0.0, 1.0))
 
 
 def _psi(old: Floats, size: int, new: Floats) -> float:
-    """Population stability index. Bins are cut at the tenths of the old risks; a value that
-    several tenths share is a bin."""
+    """Return the population stability index. Bins are cut at the tenths of the old risks; a value
+    shared by several tenths is a bin."""
     tenths, times = np.unique(old[np.arange(1, _BINS) * len(old) // _BINS], return_counts=True)
     edges = np.unique(np.concatenate([tenths, np.nextafter(tenths[times > 1], np.inf)]))
     edges = edges[(edges > 0) & (edges <= 1)]

@@ -1,7 +1,7 @@
-"""After the scoring: further answers are scored where asked for, and every record is decided on.
+"""Follow-up of scoring: scoring of further answers, and decisions on every record.
 
-What comes of it is a file of the run directory beside the results, which stay as they are: so a
-policy is no part of a run's identity, and the same run with another policy scores nothing anew.
+Its output is a file of the run directory; results are not changed. A policy is therefore not part
+of a run's identity, and the same run with another policy scores nothing again.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ if TYPE_CHECKING:
 
 @dataclass
 class FollowUp:
-    """What is to be done after the scoring.
+    """Work to do after scoring.
 
     Attributes:
-        policy: decides; None leaves decisions null.
-        steps: in order.
-        stages: what is being done, and how far each is; filled as they begin.
+        policy: makes the decisions; None leaves decisions null.
+        steps: steps, in order.
+        stages: name and progress of each stage, added when it begins.
     """
 
     policy: Policy | None = None
@@ -48,10 +48,10 @@ class FollowUp:
     stages: list[tuple[str, Progress]] = field(default_factory=list)
 
     def clear(self, run: Path, *, again: bool = False) -> None:
-        """Forget what an earlier command made of the run in the folder ``run``.
+        """Delete the output of an earlier command on the run in the folder ``run``.
 
         Args:
-            again: the answers that its steps scored too, as the records are scored anew.
+            again: also delete the answers scored by its steps, as the records are scored again.
         """
         for name in (DECISIONS, PROMISES):
             with contextlib.suppress(FileNotFoundError):
@@ -69,7 +69,7 @@ class FollowUp:
         services: Mapping[str, Service],
         account: Account | None,
     ) -> None:
-        """Do it all, and write it down."""
+        """Run all steps and write the decisions."""
         for step in self.steps:
             await self._score(step, engine, task, results, services, account)
         if self.policy is not None or self.steps:
@@ -85,7 +85,7 @@ class FollowUp:
         services: Mapping[str, Service],
         account: Account | None,
     ) -> None:
-        """Score the answers that ``step`` adds, in a run directory of their own."""
+        """Score the answers that ``step`` adds, in a separate run directory."""
         progress = Progress()
         self.stages.append((step.doing, progress))
         folder = folder_of(results.path, step)
@@ -98,7 +98,7 @@ class FollowUp:
             if step.asks and account is not None:
                 asking = Asking(engine.submit, engine.llms.service(), account)
             source = step.source(results, folder, asking)
-            # the samples of these records are cut to the run's number already
+            # the samples of these records are limited to the run's number already
             plain = replace(task, samples=None, limit=None)
             await engine.run(source, plain, directory, progress, services, account)
         finally:
@@ -116,7 +116,7 @@ class FollowUp:
             self.policy.promises.save(results.path)
 
     def _lines(self, results: RunResults) -> Iterator[tuple[int, str | None, bytes]]:
-        """Row, stratum and result line; the input is read again only where strata are asked for."""
+        """Yield row, stratum and result line; the input is read again only if strata are needed."""
         policy = self.policy
         if policy is None or policy.by is None:
             yield from ((row, None, line) for row, line in results.numbered())
@@ -149,7 +149,7 @@ class FollowUp:
 
 
 def _of(stream: Iterator[Outcome], row: int) -> Outcome | None:
-    """The outcome of ``row``; every stream has one for each row of the run, in order."""
+    """Return the outcome of ``row``; every stream has one for each row of the run, in order."""
     for outcome in stream:
         if outcome.row >= row:
             return outcome if outcome.row == row else None

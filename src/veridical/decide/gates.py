@@ -1,5 +1,4 @@
-"""Gates: which records a build may not hold, and how many of them. What was not checked does not
-pass."""
+"""CI gates: limits on failing and unchecked records."""
 
 from __future__ import annotations
 
@@ -20,9 +19,9 @@ if TYPE_CHECKING:
     from veridical.core.registry import BoundScorer
     from veridical.core.scores import ResultSummary
 
-#: Reason of an unchecked record that has nothing to check: it is no failure to check.
+#: Reason of an unchecked record that has nothing to check, which is not a failure.
 NO_STATEMENT = "no_statement"
-#: Reason of an unchecked record that says nothing although a source does: never let through.
+#: Reason of an unchecked record that says nothing although a source has the answer: never passes.
 MISSED_ANSWER = "missed_answer"
 
 _STEP = r"[^\W\d][\w-]*|\[(?:\d+|\*)\]|\[\"(?:[^\"\\]|\\.)*\"\]"
@@ -34,7 +33,8 @@ class FieldGate:
     """Verdicts that a field of a structured answer may not have.
 
     Attributes:
-        path: as in ``Result.fields``; ``[*]`` stands for any index.
+        path: as in ``Result.fields``; ``[*]`` matches any index.
+        verdicts: the verdicts that fail.
     """
 
     path: str
@@ -42,10 +42,10 @@ class FieldGate:
 
     @classmethod
     def parse(cls, text: str, strictness: Strictness = "balanced") -> FieldGate:
-        """The gate that ``--fail-on-field PATH=VERDICT|VERDICT`` names.
+        """Parse the gate ``--fail-on-field PATH=VERDICT|VERDICT``.
 
         Raises:
-            UsageError: there is no path, or no such verdict.
+            UsageError: the path is missing, or a verdict is unknown.
         """
         path, mark, listed = text.rpartition("=")
         path = path.strip()
@@ -61,7 +61,7 @@ class FieldGate:
                 raise unknown_name("verdict in --fail-on-field", name, list(known))
             if name in ("supported", "consistent"):
                 raise UsageError(
-                    f"--fail-on-field {path}={name}: that is the good outcome; name the bad ones"
+                    f"--fail-on-field {path}={name}: that is a good outcome; name bad ones"
                 )
         if not _is_path(path):
             raise UsageError(
@@ -88,15 +88,15 @@ def _is_path(path: str) -> bool:
 
 @dataclass(frozen=True)
 class Gates:
-    """What fails a build; one without any passes whatever there is.
+    """Conditions under which a build fails; without any, every run passes.
 
     Attributes:
-        over: the largest risk that passes; None where no risk is looked at.
-        scorer: key of the scorer whose risk that is; None for the record's own.
-        verdicts, decisions: those that do not pass.
-        reasons: reasons of unchecked records that do not pass.
-        fields: of structured answers, those that may not have certain verdicts.
-        max_share: share of the valid records that may not pass, in [0, 1].
+        over: the largest risk that passes; None ignores risks.
+        scorer: key of the scorer of that risk; None for the record's own.
+        verdicts, decisions: those that fail.
+        reasons: reasons of unchecked records that fail.
+        fields: gates on fields of structured answers.
+        max_share: share of valid records that may fail, in [0, 1].
         allow_unchecked: share of all rows that may be unchecked, in [0, 1].
     """
 
@@ -111,7 +111,7 @@ class Gates:
 
     @property
     def any(self) -> bool:
-        """Whether there is a gate."""
+        """True if there is a gate."""
         named = self.verdicts or self.decisions or self.reasons or self.fields
         return self.over is not None or bool(named)
 
@@ -126,7 +126,7 @@ class Gates:
         strictness: Strictness = "balanced",
         fail_on_field: Sequence[str] = (),
     ) -> Gates:
-        """The gates that the options of ``veridical check`` name.
+        """Parse the gates in the options of ``veridical check``.
 
         Args:
             fail_on: verdicts and decisions, comma-separated.
@@ -145,7 +145,7 @@ class Gates:
             verdicts |= {"unclear"}
         if decisions and not policy:
             raise UsageError(
-                f"--fail-on {','.join(sorted(decisions))} is a decision, which a policy makes: "
+                f"--fail-on {','.join(sorted(decisions))} is a decision and requires a policy; "
                 "add --policy FILE"
             )
         fields = tuple(FieldGate.parse(text, strictness) for text in fail_on_field)
@@ -153,7 +153,7 @@ class Gates:
         for flag, share in (("--max-share", max_share), ("--allow-unchecked", allow_unchecked)):
             if share is not None and not gates.any:
                 raise UsageError(
-                    f"{flag} needs a gate: --fail-on LIST, --fail-over X or "
+                    f"{flag} requires a gate; add --fail-on LIST, --fail-over X or "
                     "--fail-on-field PATH=VERDICT"
                 )
         return cls(
@@ -168,16 +168,17 @@ class Gates:
         )
 
     def check_names(self, scorers: Sequence[BoundScorer]) -> None:
-        """
+        """Check that the run has the scorer of ``--fail-over``.
+
         Raises:
-            UsageError: the run does not have the scorer whose risk is looked at.
+            UsageError: the run does not have the scorer.
         """
         keys = [s.key for s in scorers]
         if self.scorer is not None and self.scorer not in keys:
             raise unknown_name("scorer in --fail-over", self.scorer, keys)
 
     def causes(self, result: ResultSummary) -> Iterator[str]:
-        """Why the record does not pass; nothing where it does."""
+        """Yield the causes for which the record fails; nothing if it passes."""
         risk = self._risk_of(result)
         if self.over is not None and risk is not None and risk > self.over:
             yield f"{self.scorer or 'risk'} over {self.over:g}"
@@ -193,13 +194,13 @@ class Gates:
                 yield f"{first.path} {first.verdict}"
 
     def missed(self, result: ResultSummary) -> bool:
-        """Return True if the answer says nothing although a source does, and no gate names that:
-        ``--allow-unchecked`` lets none of these pass."""
+        """Return True if the answer says nothing although a source has the answer, and no gate
+        names this reason: ``--allow-unchecked`` does not cover such answers."""
         return result.reason == MISSED_ANSWER and MISSED_ANSWER not in self.reasons
 
     def unchecked(self, result: ResultSummary) -> bool:
-        """Whether nothing is known that a gate could look at. An empty answer or a refusal has
-        nothing to be known of."""
+        """Return True if no gate can be applied for lack of a verdict. Empty answers and refusals
+        do not count."""
         if result.reason in (NO_STATEMENT, MISSED_ANSWER):
             return False
         if result.verdict == "unchecked" and self._needs_verdict(result):
@@ -207,7 +208,7 @@ class Gates:
         return self.over is not None and self._risk_of(result) is None
 
     def _needs_verdict(self, result: ResultSummary) -> bool:
-        """A named scorer's risk is enough for a gate that looks at nothing else."""
+        """Return False if a named scorer's risk is all that the gates need."""
         only_risk = self.scorer is not None and not (
             self.verdicts or self.decisions or self.reasons or self.fields
         )
@@ -219,15 +220,15 @@ class Gates:
 
 @dataclass
 class Tally:
-    """Records counted at gates.
+    """Counts of records at gates.
 
     Attributes:
-        records: valid ones.
-        row_errors: rows that are none, which are unchecked too.
-        failing: records that do not pass.
-        unchecked: records of which too little is known.
-        missed: records that say nothing although a source does.
-        causes: of those that do not pass; a record may have several.
+        records: valid records.
+        row_errors: invalid rows, which count as unchecked too.
+        failing: records that fail.
+        unchecked: records without the required verdict.
+        missed: records that say nothing although a source has the answer.
+        causes: causes of failing records; a record may have several.
     """
 
     gates: Gates
@@ -249,18 +250,19 @@ class Tally:
 
     @property
     def failed(self) -> bool:
-        """Whether a gate failed: too many records do not pass, or were not checked."""
+        """True if a gate failed: too many records fail, or were not checked."""
         return bool(self.lines())
 
     @property
     def too_many_unchecked(self) -> bool:
-        """Whether the gates fail for rows that were not checked."""
+        """True if the gates fail because of rows that were not checked."""
         rows = self.records + self.row_errors
         unchecked = self.unchecked + self.row_errors
         return self.gates.any and _exceeds(unchecked, self.gates.allow_unchecked, rows)
 
     def lines(self) -> list[str]:
-        """What failed, a sentence each; nothing where all is well, or there is no gate."""
+        """Return a sentence for each failed limit; an empty list if all passed, or without a
+        gate."""
         gates = self.gates
         lines: list[str] = []
         if not gates.any:
@@ -276,18 +278,18 @@ class Tally:
             bad = f", {self.row_errors} of them bad rows" if self.row_errors else ""
             lines.append(
                 f"gate failed: {unchecked} of {rows} rows could not be checked{bad} "
-                "(--allow-unchecked P% lets some pass)"
+                "(raise --allow-unchecked P% to let some pass)"
             )
         if self.missed:
             lines.append(
-                f"gate failed: {self.missed} of {self.records} answers say that the sources do not "
-                "tell, although one does (missed_answer)"
+                f"gate failed: {self.missed} of {self.records} answers say that the sources lack "
+                "the answer, although one has it (missed_answer)"
             )
         return lines
 
 
 def _exceeds(count: int, share: float, total: int) -> bool:
-    """Whether ``count`` is more than that share of ``total``; a rounding error is none."""
+    """Return True if ``count`` is more than that share of ``total``, beyond rounding errors."""
     return count > share * total + 1e-9
 
 
@@ -300,7 +302,7 @@ def _risk(fail_over: str | None) -> tuple[str | None, float | None]:
     except ValueError:
         over = math.nan
     if not 0 <= over <= 1:
-        raise UsageError(f"--fail-over takes X or NAME:X with X from 0 to 1, not {fail_over!r}")
+        raise UsageError(f"--fail-over must be X or NAME:X with X from 0 to 1, not {fail_over!r}")
     return (REGISTRY.parse(name)[0].key if name else None), over
 
 
@@ -319,7 +321,7 @@ def _outcomes(fail_on: str | None) -> tuple[frozenset[str], frozenset[str], froz
     chosen = frozenset(names)
     for good in ("supported", "consistent", "accept"):
         if good in chosen:
-            raise UsageError(f"--fail-on {good}: that is the good outcome; name the bad ones")
+            raise UsageError(f"--fail-on {good}: that is a good outcome; name bad ones")
     return (
         chosen & frozenset(verdicts),
         chosen & frozenset(decisions),
@@ -328,7 +330,7 @@ def _outcomes(fail_on: str | None) -> tuple[frozenset[str], frozenset[str], froz
 
 
 def _share(flag: str, text: str | None) -> float:
-    """A share in [0, 1] from ``5%`` or ``0.05``."""
+    """Parse a share in [0, 1] from ``5%`` or ``0.05``."""
     if text is None:
         return 0.0
     number = text.strip()
@@ -339,5 +341,5 @@ def _share(flag: str, text: str | None) -> float:
         value = math.nan
     share = value / 100 if percent else value
     if not 0 <= share <= 1:
-        raise UsageError(f"{flag} takes a share such as 5% or 0.05, not {text!r}")
+        raise UsageError(f"{flag} must be a share such as 5% or 0.05, not {text!r}")
     return share

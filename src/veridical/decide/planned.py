@@ -1,8 +1,8 @@
-"""What a dry run scores for the steps after the scoring.
+"""Records that a dry run scores for the steps after scoring.
 
-Which answers are repaired, and which one is selected before, is known beforehand where scorers
-without a model tell. Elsewhere as many are taken as there can be, each with as much text as can be
-left, so that counts are bounds from above.
+The repaired and selected answers are known in advance if scorers without a model determine them.
+Otherwise the plan includes as many as possible, with as much text as possible, so that counts are
+upper bounds.
 """
 
 from __future__ import annotations
@@ -37,26 +37,26 @@ _AT_ONCE = 64
 
 
 def model_free(bound: BoundScorer) -> bool:
-    """Whether a dry run gives the scorer's true scores: it asks no model."""
+    """Return True if a dry run yields the scorer's true scores: it uses no model."""
     costs = set(bound.costs)
-    if bound.values.get("proxy") is None:  # of the record's own token probabilities
+    if bound.values.get("proxy") is None:  # the record's own token probabilities
         costs -= {"probabilities"}
     return costs <= {"free"}
 
 
 class PlannedRepairs:
-    """The answers that :class:`~veridical.decide.repair.Repairing` would have scored again, or
-    others like them: an :class:`~veridical.engine.run.Input`.
+    """The answers that :class:`~veridical.decide.repair.Repairing` would score again, or similar
+    ones: an :class:`~veridical.engine.run.Input`.
 
     Args:
-        results: of the dry run.
+        results: results of the dry run.
         scorers: its scorers.
-        asking: counts the calls that would have sentences written anew.
-        true: whether scores of scorers without a model are those of the run: not where answers
-            are yet to be given, nor where a cascade asks its scorers.
+        asking: counter of the calls that would rewrite sentences.
+        true: True if scores of scorers without a model are those of the run. They are not if
+            answers do not exist yet, or a cascade selects its scorers.
 
     Attributes:
-        guessed: answers read so far of which it is not known whether, and how, they are repaired.
+        guessed: number of answers read so far whose repair is uncertain.
     """
 
     read = 8
@@ -83,7 +83,7 @@ class PlannedRepairs:
         self.guessed = 0
 
     def rows(self, start: int = 0) -> Iterator[Record]:
-        """Repaired answers, under the rows they have in the run."""
+        """Yield repaired answers, under their rows in the run."""
         pairs = self._answers.pairs()
         while some := list(islice(pairs, _AT_ONCE)):
             requests: list[ChatRequest] = []
@@ -93,7 +93,7 @@ class PlannedRepairs:
             yield from filter(None, repaired)
 
     def fraction(self) -> float | None:
-        """How much of the run's input the latest reading has passed."""
+        """Return the share of the run's input read in the latest pass."""
         return self._answers.fraction()
 
     def _one(self, record: Record, result: Result, requests: list[ChatRequest]) -> Record | None:
@@ -128,7 +128,7 @@ class PlannedRepairs:
 
 
 def _longest(record: Record, line: bytes, samples: Mapping[int | None, bytes]) -> Outcome:
-    """The longest answer as the selected one."""
+    """Return the longest answer as the selected one."""
     texts = {None: record.response} | {
         i: record.samples[i].text or "" for i in samples if i is not None
     }
@@ -137,8 +137,8 @@ def _longest(record: Record, line: bytes, samples: Mapping[int | None, bytes]) -
 
 
 def _anew(sentence: str) -> str:
-    """A sentence that is not known yet, of the same length: its words, or where there is one its
-    characters, begin in the middle."""
+    """Return a placeholder for a rewritten sentence, of the same length: its words (or its
+    characters, if it has a single word) start in the middle."""
     body = sentence.rstrip(".!?\u2026\u3002\uff01\uff1f ")
     words: Any = body.split()
     if len(words) > 1:

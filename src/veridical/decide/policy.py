@@ -1,7 +1,7 @@
-"""Policies: accept, review or reject, decided for each record from what it scored.
+"""Policies: rules that accept, review or reject each record by its scores.
 
-A decision is a function of one record's result and of the value of one field of its ``meta``; no
-other record has a say in it. What is not scored, and what no threshold speaks for, is reviewed.
+Each record is decided independently of the others, by its result and the value of one field of its
+``meta``. Records that are not scored, or that no threshold decides, are reviewed.
 """
 
 from __future__ import annotations
@@ -25,25 +25,25 @@ if TYPE_CHECKING:
     from veridical.decide.promises import Promises
     from veridical.ensembles.ensemble_file import Ensemble, Fit
 
-#: From the mildest to the most severe: of several that apply, the last counts.
+#: From mildest to most severe: of several that apply, the most severe counts.
 DECISIONS: tuple[Decision, ...] = ("accept", "review", "reject")
-#: Decimals of a risk that is compared with a threshold: what differs by less is a tie.
+#: Decimals of a risk in comparisons with a threshold; smaller differences are ties.
 DIGITS = 6
 
 
 class Ruling(NamedTuple):
-    """A decision, and what led to it, in words that are the same for every record."""
+    """A decision and its causes, in words that are the same for every record."""
 
     decision: Decision
     why: tuple[str, ...]
 
 
 class Cut(NamedTuple):
-    """The thresholds of a stratum. ``missing`` says why nothing is accepted."""
+    """The thresholds of a stratum. ``missing`` is the reason why nothing is accepted."""
 
     accept: float | None
     reject: float | None
-    missing: str = "no threshold to accept by"
+    missing: str = "there is no accept threshold"
 
 
 @dataclass(frozen=True)
@@ -51,13 +51,13 @@ class Policy:
     """A policy for runs with certain scorers; made by :meth:`read` or :meth:`of`.
 
     Attributes:
-        on: key of the scorer whose risk is cut; None for the record's own.
-        by: field of ``meta`` that names the stratum; None where there are none.
-        cut: of records in none of ``strata``.
-        rules: with their scorers' keys.
-        unscored: the decision where the risk that is cut is null.
+        on: key of the scorer whose risk is compared; None for the record's own risk.
+        by: field of ``meta`` with the stratum; None without strata.
+        cut: thresholds of records in none of the ``strata``.
+        rules: the rules, with the keys of their scorers.
+        unscored: the decision if the compared risk is null.
         promises: the guarantee of its ensemble; None without one.
-        strictness: of the verdicts of a run that names none; None where it does not say.
+        strictness: strictness of a run that names none itself; None if not set.
     """
 
     cut: Cut
@@ -71,19 +71,18 @@ class Policy:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What is promised, for people."""
+        """The guarantees as text for humans."""
         return () if self.promises is None else self.promises.lines
 
     @classmethod
     def read(
         cls, path: str | Path, scorers: Sequence[BoundScorer]
     ) -> tuple[Policy, list[BoundScorer]]:
-        """The policy in a file, and the scorers of a run that uses it: ``scorers``, and the
-        policy's ensemble unless it is among them.
+        """Read a policy file, and add its ensemble to the ``scorers`` of a run if necessary.
 
         Raises:
-            UsageError: the file is no policy, asks for what the run does not score, or names an
-                ensemble whose guarantee is none; the message names the field.
+            UsageError: the file is not a policy, requires scores that the run lacks, or names an
+                ensemble without a guarantee; the message names the field.
         """
         file = read_policy(path)
         where = f"policy {display(path)}"
@@ -111,11 +110,11 @@ class Policy:
         where: str = "policy",
         ensemble: tuple[str, Ensemble] | None = None,
     ) -> Policy:
-        """The policy that ``file`` says, for a run with ``scorers``.
+        """Make the policy of ``file`` for a run with ``scorers``.
 
         Args:
-            where: what messages call the file.
-            ensemble: the one that the file names, with its key in the run.
+            where: name of the file in messages.
+            ensemble: the ensemble that the file names, with its key in the run.
 
         Raises:
             UsageError: see :meth:`read`.
@@ -142,8 +141,8 @@ class Policy:
 
     @property
     def reads_units(self) -> bool:
-        """Return True if a rule looks at units or raw values: a
-        :class:`~veridical.core.scores.ResultSummary` has none."""
+        """True if a rule reads units or raw values, which a
+        :class:`~veridical.core.scores.ResultSummary` lacks."""
         return any(rule.unit is not None or rule.rule is not None for rule in self.rules)
 
     @cached_property
@@ -151,7 +150,7 @@ class Policy:
         return tuple(_describe(i, rule) for i, rule in enumerate(self.rules))
 
     def stratum(self, record: Record) -> str | None:
-        """The record's stratum; None where its field is missing or names none."""
+        """Return the record's stratum; None if its field is missing or names no stratum."""
         from veridical.ensembles.graded import stratum_of
 
         if self.by is None:
@@ -162,11 +161,11 @@ class Policy:
             return None
 
     def decide(self, result: Result | ResultSummary, stratum: str | None = None) -> Ruling:
-        """The most severe of what the thresholds and the rules say, with its causes. An unclear
-        answer is at least reviewed, unless a guarantee says which answers are accepted.
+        """Return the most severe decision of the thresholds and rules, with its causes. An unclear
+        answer is at least reviewed, unless a guarantee determines which answers are accepted.
 
         Args:
-            result: a whole one where :attr:`reads_units`.
+            result: a whole result if :attr:`reads_units`.
             stratum: see :meth:`stratum`.
         """
         findings = [self._by_threshold(result, stratum)]
@@ -208,12 +207,12 @@ def _merged(file: PolicyFile, thresholds: Thresholds, where: str) -> Cut:
 
 def _cut(accept: float | None, reject: float | None, where: str, **more: str) -> Cut:
     if accept is not None and reject is not None and accept > reject:
-        raise UsageError(f"{where}: accept ({accept:g}) is over reject ({reject:g})")
+        raise UsageError(f"{where}: accept ({accept:g}) must not exceed reject ({reject:g})")
     return Cut(accept, reject, **more)
 
 
 def _key(text: str | None, keys: Sequence[str], where: str) -> str:
-    """The key of the one scorer that ``text`` calls, which must be among ``keys``."""
+    """Return the key of the single scorer named by ``text``, which must be among ``keys``."""
     from veridical.core.registry import REGISTRY
 
     try:
@@ -224,14 +223,14 @@ def _key(text: str | None, keys: Sequence[str], where: str) -> str:
         raise UsageError(f"{where}: must name one scorer, not {visible(text or '')!r}")
     if bound[0].key not in keys:
         missing = unknown_name("scorer", bound[0].key, keys)
-        raise UsageError(f"{where}: the run does not score it (--scorers): {missing}")
+        raise UsageError(f"{where}: the run does not score it; add it to --scorers: {missing}")
     return bound[0].key
 
 
 def _scorer_of(
     place: Path, ensemble: Ensemble, version: str, run: Sequence[BoundScorer]
 ) -> BoundScorer:
-    """The scorer with that very file: the run's, however it names it, else a new one."""
+    """Return the scorer with the same file: that of the run, under any name, or else a new one."""
     from veridical.core.registry import REGISTRY
 
     name = "famd" if ensemble.method == "famd" else "ensemble"
@@ -245,18 +244,20 @@ def _scorer_of(
 def _guaranteed(
     file: PolicyFile, ensemble: Ensemble, where: str
 ) -> tuple[Cut, str | None, dict[str, Cut], Promises]:
-    """Thresholds, field of the strata, their thresholds and what is promised, by the guarantees of
-    ``ensemble``. Where there is none, nothing is accepted."""
+    """Return thresholds, field of the strata, their thresholds and the guarantees of ``ensemble``.
+    Without a guarantee, nothing is accepted."""
     from veridical.decide.promises import Promises
 
     if ensemble.level != "response":
-        raise UsageError(f"{where}: its guarantee is of {ensemble.level}s, not of responses")
+        raise UsageError(f"{where}: its guarantee applies to {ensemble.level}s, not to responses")
     tuned_strata = ensemble.strata
     by = file.by if tuned_strata is None else tuned_strata.by
     if tuned_strata is not None and file.by not in (None, by):
-        raise UsageError(f"{where}: its strata are by {by!r}, those of the policy by {file.by!r}")
+        raise UsageError(
+            f"{where}: its strata are by {by!r}, but those of the policy are by {file.by!r}"
+        )
     if file.strata and by is None:
-        raise UsageError(f"{where}: it has no strata, so the policy's need by")
+        raise UsageError(f"{where}: it has no strata, so the policy's strata require by")
     fits = {} if tuned_strata is None else tuned_strata.of
     if not any(f.guarantee for f in (ensemble.fit, *fits.values())):
         raise UsageError(f"{where}: it has no guarantee; tune with --alpha and --delta")
@@ -268,7 +269,7 @@ def _guaranteed(
         strata[name] = _promised(fit, reject, f"{where}: strata.{visible(name)}")
     cut = _promised(ensemble.fit, file.reject, where)
     promises = Promises.from_ensemble(ensemble, rules=bool(file.rules))
-    if fits:  # of the whole mix it says nothing about a stratum that was not tuned on
+    if fits:  # a guarantee on the whole mix does not apply to a stratum without a fit
         cut = Cut(None, file.reject, f"no guarantee for this {by}")
     if all(c.accept is None for c in (cut, *strata.values())):
         raise UsageError(f"{where}: it guarantees nothing: {promises.lines[0]}")
@@ -276,8 +277,8 @@ def _guaranteed(
 
 
 def _promised(fit: Fit | None, reject: float | None, where: str) -> Cut:
-    """A ``reject`` under the guarantee's threshold is refused: the promise is of all answers up to
-    that threshold, not of whichever of them are left."""
+    """Refuse a ``reject`` below the guarantee's threshold: the guarantee covers all answers up to
+    that threshold, not a subset."""
     promise = None if fit is None else fit.guarantee
     if promise is None or promise.threshold is None:
         return Cut(None, reject, "no guarantee")
@@ -320,7 +321,7 @@ def _over(risk: float | None, limit: float) -> bool:
 
 
 def _describe(i: int, rule: Rule) -> str:
-    """What a rule finds, for people."""
+    """Describe the finding of a rule for humans."""
     whose = rule.scorer
     if rule.verdict is not None:
         text = f"the verdict is {rule.verdict}"

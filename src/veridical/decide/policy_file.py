@@ -1,4 +1,4 @@
-"""What a policy file may say. It may come from anywhere, so everything in it is checked."""
+"""Format of policy files, validated completely as they may come from anywhere."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _MOST_STRATA = 1000
 _MOST_RULES = 200
-#: Of units by the scorers of this package; those of others may have any.
+#: Unit labels of this package's scorers; other scorers may have any.
 _LABELS = (
     *("entailment", "neutral", "contradiction", "supported", "unsupported"),
     *("consistent", "inconsistent", "unclear"),
@@ -36,11 +36,11 @@ class _Part(BaseModel):
 
 
 class Thresholds(_Part):
-    """Two cuts of one risk; a cut that is not there is never reached.
+    """Two thresholds of one risk; a missing threshold never applies.
 
     Attributes:
-        accept: a risk at or under it is accepted.
-        reject: a risk at or over it is rejected. What is between the two is reviewed.
+        accept: a risk of at most this value is accepted.
+        reject: a risk of at least this value is rejected. Risks between the two are reviewed.
     """
 
     accept: Share | None = None
@@ -49,13 +49,13 @@ class Thresholds(_Part):
     @model_validator(mode="after")
     def _ordered(self) -> Thresholds:
         if self.accept is not None and self.reject is not None and self.accept > self.reject:
-            raise ValueError(f"accept ({self.accept:g}) is over reject ({self.reject:g})")
+            raise ValueError(f"accept ({self.accept:g}) must not exceed reject ({self.reject:g})")
         return self
 
 
 class UnitRule(_Part):
-    """Holds for a unit of that ``label`` and ``level`` (any where not given) whose risk is larger
-    than ``over``."""
+    """Condition on a unit with this ``label`` and ``level`` (any if not given) and a risk above
+    ``over``."""
 
     label: Name | None = None
     level: Level | None = None
@@ -64,8 +64,8 @@ class UnitRule(_Part):
     @model_validator(mode="after")
     def _says_something(self) -> UnitRule:
         if self.label is None and self.over is None:
-            raise ValueError("needs a label, or over")
-        # a slip of the pen would be a rule that never holds, and so be found out too late
+            raise ValueError("requires label or over")
+        # a misspelt label would make a rule that never applies, found too late
         close = difflib.get_close_matches(self.label or "", _LABELS, n=1, cutoff=0.85)
         if close and self.label not in _LABELS:
             raise ValueError(f"label {shown(self.label)}: did you mean {close[0]!r}?")
@@ -73,19 +73,19 @@ class UnitRule(_Part):
 
 
 class Rule(_Part):
-    """A reason to look again, or to reject, whatever the thresholds say. It makes no decision
-    milder.
+    """A condition that forces a review or rejection, whatever the thresholds say. It makes no
+    decision milder.
 
     Attributes:
-        then: the decision where it holds.
-        scorer: whose score is looked at, as ``--scorers`` names it. Without one, ``over`` is of
-            the record's own risk, and ``unit`` and ``status`` of any score.
-        over: the risk is larger.
-        unit: it holds for any unit.
-        status: of the score.
-        rule: whether CheckEmbed's rule of thumb for a good answer (mean cosine > 0.9, standard
-            deviation < 0.05, section 4.2) holds, by the score of ``checkembed``.
-        verdict: of the record.
+        then: the decision if the condition holds.
+        scorer: the scorer, as in ``--scorers``. Without it, ``over`` applies to the record's own
+            risk, and ``unit`` and ``status`` to any score.
+        over: lower limit of the risk.
+        unit: condition on at least one unit.
+        status: status of the score.
+        rule: result of CheckEmbed's rule of thumb for a good answer (mean cosine > 0.9, standard
+            deviation < 0.05, section 4.2), from the score of ``checkembed``.
+        verdict: verdict on the record.
     """
 
     then: Literal["review", "reject"]
@@ -100,11 +100,11 @@ class Rule(_Part):
     def _one_condition(self) -> Rule:
         given = (self.over, self.unit, self.status, self.rule, self.verdict)
         if sum(x is not None for x in given) != 1:
-            raise ValueError("needs exactly one of over, unit, status, rule and verdict")
+            raise ValueError("requires exactly one of over, unit, status, rule and verdict")
         if self.rule is not None and (self.scorer or "").partition("(")[0] != "checkembed":
-            raise ValueError('rule is CheckEmbed\'s: name scorer = "checkembed"')
+            raise ValueError('rule requires scorer = "checkembed"')
         if self.verdict is not None and self.scorer is not None:
-            raise ValueError("verdict is of the record: leave out scorer")
+            raise ValueError("verdict applies to the record; leave out scorer")
         return self
 
 
@@ -112,22 +112,20 @@ OnReject = Literal["block", "drop", "replace", "repair", "retry"]
 
 
 class GuardRules(_Part):
-    """The table ``[guard]``: what ``veridical guard`` does about answers in flight.
+    """The table ``[guard]``, which configures ``veridical guard``.
 
     Attributes:
-        on_reject: what becomes of a rejected sentence: ``block`` ends the answer before it,
-            ``drop`` leaves it out, ``replace`` puts ``replacement`` in its place, ``repair`` has
-            the upstream rewrite it by the evidence, ``retry`` has the upstream write the rest
-            anew.
+        on_reject: handling of a rejected sentence. ``block`` ends the answer before it, ``drop``
+            omits it, ``replace`` substitutes ``replacement``, ``repair`` lets the upstream
+            rewrite it by the evidence, ``retry`` lets the upstream write the rest again.
         replacement: see ``on_reject``.
-        retries: answers that are asked for anew, at most.
-        samples: other answers that are asked for beside each, where a scorer that the policy
-            names compares with samples.
-        system_prompt: whether the system prompt is evidence too.
-        prompt_sources: whether sources are looked for in the text of messages where a request
-            has no others.
-        source_pattern: the text around the sources in messages, with ``{sources}`` in their
-            place; without it, tags and headings are looked for.
+        retries: maximum retries of an answer.
+        samples: number of further answers requested, if a scorer of the policy compares with
+            samples.
+        system_prompt: True if the system prompt is evidence too.
+        prompt_sources: True to search messages for sources if a request has no others.
+        source_pattern: the text around the sources in messages, with the placeholder
+            ``{sources}``; without it, tags and headings are recognised.
     """
 
     on_reject: OnReject = "block"
@@ -144,22 +142,24 @@ class GuardRules(_Part):
         if pattern is not None and (
             pattern.count("{sources}") != 1 or not pattern.replace("{sources}", "").strip()
         ):
-            raise ValueError("source_pattern needs {sources} once, with text before or after it")
+            raise ValueError(
+                "source_pattern must contain {sources} once, with text before or after it"
+            )
         return self
 
 
 class PolicyFile(Thresholds):
-    """A policy as it is written.
+    """A policy in its file format.
 
     Attributes:
-        on: what ``accept`` and ``reject`` cut: the record's own ``risk``, or a scorer's.
-        unscored: the decision where that risk is null.
-        by: field of the records' ``meta`` that names their stratum.
-        strata: thresholds of a stratum; what is not given there is as above.
-        ensemble: file of ``veridical tune``, beside this one unless absolute. Its risk is cut,
-            and accepted is what its guarantee covers.
+        on: risk compared with ``accept`` and ``reject``: the record's own ``risk``, or a scorer's.
+        unscored: the decision if that risk is null.
+        by: field of the records' ``meta`` with their stratum.
+        strata: thresholds of strata; missing ones are as above.
+        ensemble: file of ``veridical tune``, relative to this file unless absolute. Its risk is
+            compared, and answers covered by its guarantee are accepted.
         strictness: operating point of the verdicts, unless the run names one.
-        guard: what ``veridical guard`` does; other commands do not read it.
+        guard: configuration of ``veridical guard``; ignored by other commands.
     """
 
     veridical_policy: Literal[1] = 1
@@ -175,14 +175,17 @@ class PolicyFile(Thresholds):
     @model_validator(mode="after")
     def _fits_together(self) -> PolicyFile:
         if self.strata and self.by is None and self.ensemble is None:
-            raise ValueError("strata need by, the field that names them")
+            raise ValueError("strata require by, the field with their names")
         if self.ensemble is not None:
             if self.on is not None:
-                raise ValueError("ensemble says which risk is cut: leave out on")
+                raise ValueError("ensemble determines the risk; leave out on")
             if any(t.accept is not None for t in (self, *self.strata.values())):
-                raise ValueError("accept comes from the guarantee of ensemble: leave one out")
+                raise ValueError("ensemble's guarantee determines accept; leave out one of them")
         elif all(t.accept is None and t.reject is None for t in (self, *self.strata.values())):
-            raise ValueError("needs accept, reject or ensemble (accept = 1 accepts all but rules)")
+            raise ValueError(
+                "requires accept, reject or ensemble "
+                "(accept = 1 accepts everything that no rule catches)"
+            )
         return self
 
 
@@ -195,10 +198,10 @@ _TABLES: dict[str, type[BaseModel]] = {
 
 
 def read_policy(path: str | Path) -> PolicyFile:
-    """The policy in a TOML file.
+    """Read the policy in a TOML file.
 
     Raises:
-        UsageError: it cannot be read, or is no policy; the message names the field.
+        UsageError: it cannot be read, or is not a policy; the message names the field.
     """
     where = display(path)
     try:
@@ -206,18 +209,18 @@ def read_policy(path: str | Path) -> PolicyFile:
     except OSError as e:
         raise UsageError(f"cannot read policy {where}: {e.strerror}") from None
     except ValueError as e:
-        raise UsageError(f"policy {where} is no TOML file: {visible(str(e))}") from None
+        raise UsageError(f"policy {where} is not a TOML file: {visible(str(e))}") from None
     return policy_of(table, f"policy {where}")
 
 
 def policy_of(table: Mapping[str, Any], where: str) -> PolicyFile:
-    """The policy that a table says; files that it names are not opened.
+    """Validate a policy given as a table; files that it names are not opened.
 
     Args:
-        where: what messages call the table.
+        where: name of the table in messages.
 
     Raises:
-        UsageError: it is no policy; the message names the field.
+        UsageError: it is not a policy; the message names the field.
     """
     try:
         return PolicyFile.model_validate(table)
@@ -239,7 +242,7 @@ def _fault(error: ErrorDetails) -> str:
 
 
 def _place(loc: tuple[int | str, ...]) -> tuple[str, type[BaseModel]]:
-    """The place in the file, as ``rules[0].unit.over``, and the table that it is in."""
+    """Return the location in the file, such as ``rules[0].unit.over``, and its table."""
     place = ""
     table: type[BaseModel] = PolicyFile
     for i, part in enumerate(loc):

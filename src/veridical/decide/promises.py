@@ -1,5 +1,4 @@
-"""What a policy promises by the guarantee of its ensemble: told at the end of a run, and kept in
-its directory for the report."""
+"""Guarantees of a policy's ensemble, printed and stored for the report."""
 
 from __future__ import annotations
 
@@ -10,18 +9,19 @@ from pydantic import BaseModel, ConfigDict
 from veridical.ensembles.ensemble_file import Ensemble, Promise
 from veridical.text.display import visible
 
-#: In the run directory, where the newest command's policy promises anything.
+#: File in the run directory, if the latest command's policy has a guarantee.
 PROMISES = "promises.json"
 
 
 class Promises(BaseModel):
-    """The promises that a policy relies on.
+    """The guarantees on which a policy relies.
 
     Attributes:
-        by: field of ``meta`` that names the strata; None where one promise is of all records.
-        of: stratum -> its promise, None where it has none; of all records under "".
-        simultaneous: all hold at once with probability 1 minus this; None where each is by itself.
-        rules: whether rules may review or reject what would be accepted.
+        by: field of ``meta`` with the strata; None if one guarantee covers all records.
+        of: stratum -> its guarantee, or None; that of all records under "".
+        simultaneous: all hold together with probability 1 minus this; None if each holds
+            separately.
+        rules: True if rules may review or reject accepted answers.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -33,8 +33,8 @@ class Promises(BaseModel):
 
     @classmethod
     def from_ensemble(cls, ensemble: Ensemble, rules: bool) -> Promises:
-        """The promises of a tuned ensemble; one for all records only where it has no strata, for
-        one for the whole mix says nothing about a stratum."""
+        """Return the guarantees of a tuned ensemble. One on all records is used only without
+        strata, as it does not cover a single stratum."""
         strata = ensemble.strata
         if strata is None or not strata.of:
             by = None if strata is None else strata.by
@@ -44,43 +44,41 @@ class Promises(BaseModel):
 
     @classmethod
     def load(cls, run: Path) -> Promises | None:
-        """The promises that :meth:`save` wrote into a run directory; None where there are none."""
+        """Read the guarantees from a run directory; None if there are none there."""
         try:
             return cls.model_validate_json((run / PROMISES).read_bytes())
         except (OSError, ValueError):
             return None
 
     def save(self, run: Path) -> None:
-        """Write the promises into a run directory."""
+        """Write the guarantees into a run directory."""
         from veridical.files.atomic import write_atomic
 
         write_atomic(run / PROMISES, self.model_dump_json() + "\n", private=True)
 
     def name(self, stratum: str) -> str:
-        """A stratum for people; "" of all records."""
+        """Name a stratum for humans; "" for all records."""
         return f"{self.by} = {visible(stratum)}" if stratum else ""
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """What goes for all of them."""
+        """Remarks on all guarantees."""
         remarks = []
         promised = [p for p in self.of.values() if p is not None and p.threshold is not None]
         if self.simultaneous is not None:
             remarks.append(f"all of these hold together with probability {1 - self.simultaneous:g}")
         elif len(promised) > 1:
             remarks.append(
-                "each of these holds by itself with that probability; that all hold together is "
+                "each of these holds separately with that probability; that all hold together is "
                 "less probable"
             )
         if self.rules:
-            remarks.append(
-                "the rules may take some of those back; the guarantee does not cover that"
-            )
+            remarks.append("the rules may revoke some of these; the guarantee does not cover that")
         return tuple(remarks)
 
     @property
     def lines(self) -> tuple[str, ...]:
-        """All promises as text for people, one a line."""
+        """All guarantees as text for humans, one per line."""
         lines = []
         for stratum, promise in self.of.items():
             name = self.name(stratum)

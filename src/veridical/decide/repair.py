@@ -1,4 +1,4 @@
-"""Repair: a response without its unsupported statements, every change shown, scored again."""
+"""Repair of responses: unsupported statements removed, changes listed, scored again."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 How = Literal["drop", "rewrite"]
 Of = Literal["response", "selected"]
 
-#: What was done to each record of the run, in its order; in the step's folder.
+#: Repair of each record of the run, in order; in the step's folder.
 _REPAIRS = "repairs.jsonl"
-_AT_ONCE = 64  # records whose sentences an LLM is asked to write in one go
+_AT_ONCE = 64  # records whose sentences an LLM rewrites in one round
 
 
 @dataclass(frozen=True)
@@ -36,11 +36,10 @@ class Repairing:
     """The step of ``--repair``.
 
     Attributes:
-        how: ``drop`` takes a sentence with unsupported statements out, and puts its supported ones
-            in its place where a scorer took it apart in its own words; ``rewrite`` has an LLM
-            write it anew.
+        how: ``drop`` removes a sentence with unsupported statements, and keeps its supported ones
+            if a scorer split it in its own words; ``rewrite`` lets an LLM write it again.
         llm: identity of that LLM.
-        best: the step that has selected the answers to repair; None repairs the responses.
+        best: the step that selected the answers to repair; None repairs the responses.
     """
 
     how: How
@@ -52,11 +51,11 @@ class Repairing:
 
     @property
     def asks(self) -> bool:
-        """Whether it needs an LLM."""
+        """True if it needs an LLM."""
         return self.how == "rewrite"
 
     def identity(self) -> Mapping[str, Any]:
-        """The way of repairing and what is repaired; of rewriting also the LLM and its prompt."""
+        """Return the kind and object of the repair; for rewriting also the LLM and its prompt."""
         from veridical.prompts import prompt_identity
 
         identity: dict[str, Any] = {"repair": self.how}
@@ -67,7 +66,7 @@ class Repairing:
         return identity
 
     def source(self, results: RunResults, folder: Path, asking: Asking | None) -> Repaired:
-        """The answers that were changed."""
+        """Return the changed answers."""
         of: Of = "response" if self.best is None else "selected"
         return Repaired(self._answers(results), self.how, folder, asking, of)
 
@@ -75,7 +74,7 @@ class Repairing:
         return results if self.best is None else self.best.answers(results)
 
     def outcomes(self, results: RunResults, folder: Path) -> Iterator[Outcome]:
-        """What was done to each record, and what its new answer scores."""
+        """Yield the repair of each record, and the score of its new answer."""
         scored = RunFiles(folder).lines()
         row, line = next(scored, (-1, b""))
         with (folder / _REPAIRS).open("rb") as file:
@@ -100,8 +99,8 @@ class Repairing:
 class Repaired:
     """The changed answers of a run, as records: an :class:`~veridical.engine.run.Input`.
 
-    Reading them repairs them. What was done is written to a file of ``folder``; read again, it is
-    done again, with the same replies of the LLM, which its journal holds.
+    Reading repairs them, and writes the repairs to a file of ``folder``. A second reading repeats
+    this with the same LLM replies, which its journal holds.
     """
 
     read = 8
@@ -121,7 +120,7 @@ class Repaired:
         self._asking = asking
 
     def rows(self, start: int = 0) -> Iterator[Record]:
-        """Repaired answers, under the rows they have in the run, from ``start`` on."""
+        """Yield repaired answers, under their rows in the run, from row ``start``."""
         pairs = self._answers.pairs()
         with replacing(self._path, private=True) as file:
             while some := list(islice(pairs, _AT_ONCE)):
@@ -131,7 +130,7 @@ class Repaired:
                         yield changed(record, repair.text or "")
 
     def fraction(self) -> float | None:
-        """How much of the run's input the latest reading has passed."""
+        """Return the share of the run's input read in the latest pass."""
         return self._answers.fraction()
 
     def _repaired(self, pairs: Sequence[tuple[Record, Result]]) -> Iterator[tuple[Record, Repair]]:
@@ -163,7 +162,7 @@ class Repaired:
         reply: Reply | LlmError | None,
     ) -> Repair:
         if scorer is None:
-            why = "no scorer of the run tells which claims or sentences are unsupported"
+            why = "no scorer of the run judges claims or sentences"
             return Repair(**self._fields, status="not_applicable", reason=why)
         if not plan:
             return Repair(**self._fields, status="unchanged", scorer=scorer, text=record.response)
@@ -191,14 +190,13 @@ def _plan(record: Record, result: Result) -> tuple[str | None, list[Flaw]]:
 
 
 def changes_of(response: str, plan: Sequence[Flaw], written: Sequence[str]) -> tuple[Change, ...]:
-    """A change for each sentence of ``plan`` that is ``written`` anew, in order.
+    """Return a change for each sentence of ``plan``, with its new text in ``written``, in order.
 
-    Sentences that are left out one after the other are one change. They go with the white space
-    after them; at the end of a line, with that before them, so that the line break stays.
-    Sentences that stay as they were are no changes.
+    Adjacent removed sentences are one change. They include the white space after them or, at the
+    end of a line, before them, so that the line break stays. Unchanged sentences yield no change.
     """
     changes: list[Change] = []
-    at = 0  # what is before is dealt with
+    at = 0  # text before it is processed
     for i, (flaw, text) in enumerate(zip(plan, written, strict=True)):
         start, end = flaw.sentence.start, flaw.sentence.end
         new = text.strip()
@@ -221,7 +219,7 @@ def changes_of(response: str, plan: Sequence[Flaw], written: Sequence[str]) -> t
 
 
 def _with_space(text: str, start: int, end: int) -> tuple[int, int]:
-    """The place of a sentence with the white space that would be left over without it."""
+    """Return the range of a sentence including the white space that would remain without it."""
     before, after = start, end
     while before > 0 and text[before - 1].isspace():
         before -= 1
@@ -236,7 +234,7 @@ def _with_space(text: str, start: int, end: int) -> tuple[int, int]:
 
 
 def apply(response: str, changes: Sequence[Change]) -> str:
-    """``response`` with ``changes``, which are in order and do not overlap."""
+    """Apply ``changes``, which are in order and do not overlap, to ``response``."""
     pieces, at = [], 0
     for change in changes:
         pieces += [response[at : change.start], change.new]
@@ -245,7 +243,7 @@ def apply(response: str, changes: Sequence[Change]) -> str:
 
 
 def changed(record: Record, text: str) -> Record:
-    """``record`` with a repaired answer, which is to be scored."""
+    """Return ``record`` with a repaired answer, to be scored."""
     return with_answer(record, text, row=record.row, id=record.row, samples=record.samples)
 
 

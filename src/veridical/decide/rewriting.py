@@ -1,4 +1,4 @@
-"""How an LLM is asked to write sentences anew, and how its answer is read."""
+"""Requests that let an LLM rewrite sentences, and parsing of the replies."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ if TYPE_CHECKING:
 
 PROMPT = "repair_rewrite"
 _ORDER: tuple[Against, ...] = ("contexts", "reference", "samples")
-_TOKENS = 256  # of an answer besides its sentences
+_TOKENS = 256  # tokens of a reply in addition to its sentences
 
 
 class Rewriting(NamedTuple):
-    """A request for ``sentences``, numbered from 1."""
+    """A request for ``sentences`` rewritten sentences, numbered from 1."""
 
     request: ChatRequest
     sentences: int
 
 
 def rewrite_request(record: Record, plan: Sequence[Flaw]) -> Rewriting | NotApplicable:
-    """The call that asks for the sentences of ``plan``, by the contexts of ``record``, else by its
-    reference, else by its samples; without any of them, why there is no call."""
+    """Return the request to rewrite the sentences of ``plan``, by the contexts of ``record``, else
+    its reference, else its samples; the reason if there is no source."""
     sources = None
     for what in _ORDER:
         try:
@@ -50,7 +50,7 @@ def rewrite_request(record: Record, plan: Sequence[Flaw]) -> Rewriting | NotAppl
         sources="\n\n".join(f"[{s.kind} {s.index}]\n{s.text}" for s in sources),
         sentences="\n".join(listed),
     )
-    room = _TOKENS + sum(len(f.sentence.text) for f in plan)  # a token a character is plenty
+    room = _TOKENS + sum(len(f.sentence.text) for f in plan)  # one token per character is ample
     return Rewriting(ChatRequest(messages, max_tokens=room, schema=_schema(len(plan))), len(plan))
 
 
@@ -75,10 +75,10 @@ _TEXT = {"type": "string"}
 
 
 def read_rewriting(reply: Reply | LlmError | None, rewriting: Rewriting) -> list[str]:
-    """The sentences in the order of their numbers.
+    """Return the sentences in the order of their numbers.
 
     Raises:
-        LlmError: there is no whole answer, or it has not every number exactly once.
+        LlmError: there is no complete answer, or numbers are missing or repeated.
     """
     if reply is None or isinstance(reply, LlmError):
         raise reply or LlmError("malformed", "there is no answer")

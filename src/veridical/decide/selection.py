@@ -1,9 +1,9 @@
-"""Best of k: of a response and its samples, the one that the others speak against least.
+"""Best-of-k selection among a response and its samples.
 
-Each answer takes the place of the response in turn, and the others that of its samples, so that
-all are judged by as many answers (leave one out; with a scorer of agreement this is the answer of
-minimum Bayes risk, Kumar & Byrne 2004). The same scorers score them, and the lowest risk wins.
-Or, of the same answers, the one that stands for the most probable meaning.
+Each answer in turn becomes the response, and the others its samples, so that all are judged by the
+same number of answers (leave one out). The same scorers score them, and the lowest risk wins. With
+a scorer of agreement this is the answer of minimum Bayes risk (Kumar & Byrne 2004). Alternatively,
+the answer with the most probable meaning is selected.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from veridical.engine.results import RunResults
 
 Select = Literal["best", "cluster"]
-#: The scorer that ``cluster`` goes by.
+#: The scorer used by ``cluster``.
 CLUSTERS = "cluster_probability"
 
 
@@ -40,8 +40,8 @@ class Best:
     """The step of ``--select``.
 
     Attributes:
-        by: ``best`` takes the least risky answer; ``cluster`` the one that stands for the most
-            probable meaning, as the response's ``cluster_probability`` says.
+        by: ``best`` selects the least risky answer; ``cluster`` the one with the most probable
+            meaning, by the response's ``cluster_probability``.
     """
 
     by: Select = "best"
@@ -51,20 +51,20 @@ class Best:
     asks = False
 
     def identity(self) -> Mapping[str, Any]:
-        """The way to select."""
+        """Return the kind of selection."""
         return {"select": self.by}
 
     def source(self, results: RunResults, folder: Path, asking: Asking | None) -> Candidates:
-        """The samples of all records, each as a response."""
+        """Return the samples of all records, each as a response."""
         return Candidates(results)
 
     def outcomes(self, results: RunResults, folder: Path) -> Iterator[Outcome]:
-        """The choice for each record."""
+        """Yield the selection for each record."""
         for record, line, of_samples in _judged(results, folder):
             yield self._choose(record, line, of_samples)
 
     def answers(self, results: RunResults, choose: Choose | None = None) -> Chosen:
-        """The selected answers, for a step that works on them."""
+        """Return the selected answers, for a step that works on them."""
         return Chosen(results, folder_of(results.path, self), choose or self._choose)
 
     @property
@@ -73,9 +73,9 @@ class Best:
 
 
 class Chosen:
-    """The selected answer of each record: :class:`~veridical.decide.steps.Answers`. It has the
-    others as its samples, as it had when it was judged. Where nothing was scored it is the
-    response."""
+    """The selected answer of each record, an implementation of
+    :class:`~veridical.decide.steps.Answers`. Its samples are the other answers, as when it was
+    judged; without any score it is the response."""
 
     def __init__(self, results: RunResults, folder: Path, choose: Choose) -> None:
         self._results = results
@@ -105,7 +105,7 @@ class Chosen:
 class Candidates:
     """The samples of a run's records, as records: an :class:`~veridical.engine.run.Input`.
 
-    A text that an earlier answer has is left out: it would score the same.
+    A text that an earlier answer has is left out, because its score would be the same.
     """
 
     read = 64
@@ -114,7 +114,8 @@ class Candidates:
         self._results = results
 
     def rows(self, start: int = 0) -> Iterator[Record]:
-        """Samples in the order of the run; rows count the samples, and ``id`` is ``row:index``."""
+        """Yield samples in the order of the run; rows count the samples, and ``id`` is
+        ``row:index``."""
         ordinal = 0
         for record, line in self._results.records():
             if line is None:
@@ -127,12 +128,13 @@ class Candidates:
                 ordinal += 1
 
     def fraction(self) -> float | None:
-        """How much of the run's input the latest reading has passed."""
+        """Return the share of the run's input read in the latest pass."""
         return self._results.fraction()
 
 
 def _distinct(record: Record) -> dict[str, int | None]:
-    """The texts of the answers, each with the first sample that has it; None for the response."""
+    """Return the distinct texts of the answers, with the index of the first such sample; None for
+    the response."""
     texts: dict[str, int | None] = {record.response: None}
     for i, sample in enumerate(record.samples):
         if sample.text is not None:
@@ -157,7 +159,7 @@ def _candidate(record: Record, index: int, row: int) -> Record:
 def _judged(
     results: RunResults, folder: Path
 ) -> Iterator[tuple[Record, bytes, dict[int | None, bytes]]]:
-    """Each record, its result line, and those of its samples that were scored."""
+    """Yield each record, its result line, and those of its scored samples."""
     scored = _by_record(folder)
     row, lines = next(scored, _NONE)
     for record, line in results.records():
@@ -169,7 +171,7 @@ def _judged(
 
 
 def _by_record(folder: Path) -> Iterator[tuple[int, dict[int | None, bytes]]]:
-    """Rows of the run, each with the result lines of its scored samples by their index."""
+    """Yield rows of the run with the result lines of their scored samples by index."""
 
     def place(numbered: tuple[int, bytes]) -> tuple[int, int | None]:
         name = str(ResultSummary.model_validate_json(numbered[1]).id)
@@ -187,7 +189,8 @@ def _by_record(folder: Path) -> Iterator[tuple[int, dict[int | None, bytes]]]:
 def least_risky(
     record: Record, response_line: bytes, samples: Mapping[int | None, bytes]
 ) -> Outcome:
-    """The choice, by the result line of the response and those of its samples by their index."""
+    """Select the answer with the lowest risk, by the result lines of the response and its
+    samples."""
     lines: dict[int | None, bytes] = {None: response_line, **samples}
     heads = _heads(lines)
     risks = _risks(record, heads)
@@ -201,8 +204,8 @@ def least_risky(
 
 
 def likeliest(record: Record, response_line: bytes, samples: Mapping[int | None, bytes]) -> Outcome:
-    """The answer that stands for the most probable meaning, as the scorer ``cluster_probability``
-    of the response says; nobody where that has no score."""
+    """Select the answer with the most probable meaning, by the response's score of
+    ``cluster_probability``; no answer without that score."""
     lines: dict[int | None, bytes] = {None: response_line, **samples}
     heads = _heads(lines)
     risks = _risks(record, heads)
@@ -212,7 +215,7 @@ def likeliest(record: Record, response_line: bytes, samples: Mapping[int | None,
     if place is None:
         return _nobody(record, risks)
     index = None if place == 0 else place - 1
-    # a text that an earlier answer has was scored there
+    # an earlier answer with the same text was scored there
     scored = None if index is None else _distinct(record)[record.samples[index].text or ""]
     head = heads[scored]
     return chosen_answer(record, index, lines[scored], head.risk, head.by, risks)
@@ -223,7 +226,7 @@ def _heads(lines: Mapping[int | None, bytes]) -> dict[int | None, ResultSummary]
 
 
 def _risks(record: Record, heads: Mapping[int | None, ResultSummary]) -> tuple[float | None, ...]:
-    """Risks of the response and the samples; None of those that were not scored."""
+    """Return the risks of the response and the samples; None if not scored."""
     first = _distinct(record)
     risks: list[float | None] = [heads[None].risk]
     for sample in record.samples:
@@ -245,7 +248,8 @@ def chosen_answer(
     by: str | None = None,
     risks: tuple[float | None, ...] = (),
 ) -> Outcome:
-    """The choice of the sample of that index (None: the response), which has that result line."""
+    """Return the outcome that selects the sample at ``index`` (None: the response), with its result
+    line."""
     kind: Literal["response", "sample"] = "response" if index is None else "sample"
     text = record.response if index is None else record.samples[index].text
     selected = Selected(kind=kind, index=index or 0, text=text, risk=risk, by=by, risks=risks)

@@ -1,7 +1,7 @@
-"""What is done to a run's records after they are scored: other answers are scored, and compared.
+"""Steps after scoring: other answers of a run's records are scored and compared.
 
-A step makes further records of those of a run, has them scored by the same scorers in a run
-directory within the run's own, and tells of each record what came of it.
+A step derives further records from those of a run, has them scored by the same scorers in a nested
+run directory, and reports an outcome for each record.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ if TYPE_CHECKING:
     from veridical.llm.payments import Account
     from veridical.llm.service import LlmService
 
-#: What a record's meta has that belongs to its response alone: claims that came with it.
+#: Entries of a record's meta that belong to its response alone: claims supplied with it.
 _OF_RESPONSE = ("claims",)
 
 
 class Outcome(NamedTuple):
-    """What came of a record: the ``entry`` for its result line, and the line of the answer that
-    ``entry`` is about; None where that was not scored."""
+    """Outcome of a step for a record: the ``entry`` of its result line, and the result line of the
+    answer in ``entry``; None if that was not scored."""
 
     row: int
     entry: Selected | Repair
@@ -39,7 +39,7 @@ class Outcome(NamedTuple):
 
 @dataclass(frozen=True)
 class Asking:
-    """The run's LLM, for a step's reading thread: never call it on the engine's loop, where
+    """The run's LLM for a step's reading thread. Never call it on the engine's loop, where
     ``submit`` runs a coroutine."""
 
     submit: Callable[[Coroutine[Any, Any, Any]], Future[Any]]
@@ -47,41 +47,41 @@ class Asking:
     account: Account
 
     def __call__(self, requests: Sequence[ChatRequest]) -> list[Reply | LlmError]:
-        """One reply or error a request, in order."""
+        """Return one reply or error per request, in order."""
         replies: list[Reply | LlmError] = self.submit(
             self.service.chat_each(requests, self.account)
         ).result()
         return replies
 
     def reject(self, request: ChatRequest) -> None:
-        """Note that the reply could not be used: ``--retry-failed`` asks for another."""
+        """Mark the reply as unusable: ``--retry-failed`` requests another one."""
         self.submit(self.service.reject(request, self.account)).result()
 
 
 class Answers(Protocol):
-    """The answers that a step works on, one for each result of a run, in its order: the run's
-    responses (:class:`~veridical.engine.results.RunResults`), or what another step made of them."""
+    """The answers that a step works on, one per result of a run, in order: the run's responses
+    (:class:`~veridical.engine.results.RunResults`), or the output of another step."""
 
     def pairs(self) -> Iterator[tuple[Record, Result]]:
-        """Answers as records under their rows in the run, each with what it scored."""
+        """Yield answers as records under their rows in the run, each with its result."""
         ...
 
     def numbered(self) -> Iterator[tuple[int, bytes]]:
-        """Row in the run, and result line."""
+        """Yield row in the run, and result line."""
         ...
 
     def fraction(self) -> float | None:
-        """How much of the run's input the latest reading has passed."""
+        """Return the share of the run's input read in the latest pass."""
         ...
 
 
 class Step(Protocol):
-    """One such step.
+    """A step after scoring.
 
     Attributes:
         key: the field of the result line that it fills.
-        doing: what a progress line says.
-        asks: whether it needs an LLM.
+        doing: text of the progress line.
+        asks: True if it needs an LLM.
     """
 
     @property
@@ -92,20 +92,20 @@ class Step(Protocol):
     def asks(self) -> bool: ...
 
     def identity(self) -> Mapping[str, Any]:
-        """What its records depend on, besides the run."""
+        """Return everything on which its records depend, except the run."""
         ...
 
     def source(self, results: RunResults, folder: Path, asking: Asking | None) -> Input:
-        """The further records. Files it needs go into ``folder``."""
+        """Return the further records. Required files go into ``folder``."""
         ...
 
     def outcomes(self, results: RunResults, folder: Path) -> Iterator[Outcome]:
-        """Outcomes, one for each result of the run, in its order."""
+        """Yield outcomes, one for each result of the run, in order."""
         ...
 
 
 def folder_of(run: Path, step: Step) -> Path:
-    """A step's folder in that of the run: another way of doing it has another."""
+    """Return a step's folder in that of the run; it depends on the step's identity."""
     text = json.dumps(dict(step.identity()), sort_keys=True)
     return run / f"{step.key}-{hashlib.blake2b(text.encode(), digest_size=4).hexdigest()}"
 
@@ -119,8 +119,8 @@ def with_answer(
     samples: tuple[Sample, ...],
     logprobs: tuple[TokenLogprob, ...] | None = None,
 ) -> Record:
-    """``record`` with another response. Labels, sentence places and claims of the old one are
-    not its own, so they are left out. A new object: cached sentences are not taken along."""
+    """Return ``record`` with another response, without labels, sentence offsets and claims of the
+    old one. It is a new object, without cached sentences."""
     return Record(
         row=row,
         id=id,

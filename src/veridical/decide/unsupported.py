@@ -1,4 +1,4 @@
-"""Which sentences of a response say what nothing supports, and what of them is supported."""
+"""Unsupported sentences of a response, and their supported parts."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     from veridical.core.records import Record
     from veridical.core.scores import Result, Score, Unit
 
-#: The scorers whose units are asked first; then whichever comes first in the run.
+#: Scorers in order of preference; other scorers follow in the order of the run.
 FIRST = ("claims", "factscore", "factool", "nli_grounding", "selfcheck_nli", "support")
-#: Asked last: its risks are quantiles, of which half are over one half.
+#: Last in order: its risks are quantiles, half of which exceed one half.
 _LAST = "ensemble"
-#: A unit with no verdict of its own is unsupported from this risk on.
+#: Risk at or above which a unit without a verdict is unsupported.
 FROM = 0.5
 _VERDICTS = {
     "entailment": False,
@@ -34,10 +34,10 @@ class Flaw(NamedTuple):
     """A sentence with unsupported statements.
 
     Attributes:
-        sentence: its place and text.
-        unsupported: the statements.
-        supported: its supported statements in words of the response, in order; empty where it has
-            none, or where one of its statements is in other words.
+        sentence: its offsets and text.
+        unsupported: the unsupported statements.
+        supported: its supported statements in words of the response, in order; empty if there are
+            none of them, or if a statement is in other words.
     """
 
     sentence: Span
@@ -46,9 +46,10 @@ class Flaw(NamedTuple):
 
 
 def scorer_of(result: Result) -> str | None:
-    """Key of the scorer that tells what is unsupported; None where none has claims or sentences.
+    """Return the key of the scorer that determines unsupported text; None if no score has claims or
+    sentences.
 
-    One that judged the response and found no claim in it (it declines to answer) counts.
+    A score that found no claim, because the response declines to answer, counts.
     """
     able = [k for k, s in result.scores.items() if s.status == "scored" and _tells(k, s)]
     return min(able, key=_turn, default=None)
@@ -68,22 +69,22 @@ def _counts(unit: Unit) -> bool:
 
 
 def is_unsupported(unit: Unit) -> bool:
-    """Whether a unit is unsupported: by the verdict on a claim where there is one, else by risk."""
+    """Return True if a unit is unsupported, by the verdict on a claim or else by risk."""
     if unit.level == "claim" and unit.label in _VERDICTS:
         return _VERDICTS[unit.label]
     return unit.risk is not None and unit.risk >= FROM
 
 
 def count(score: Score) -> int | None:
-    """Unsupported claims or sentences; None where it was not scored."""
+    """Count the unsupported claims or sentences; None if not scored."""
     if score.status != "scored":
         return None
     return sum(_counts(u) and is_unsupported(u) for u in score.units)
 
 
 def flaws(record: Record, score: Score) -> list[Flaw]:
-    """The sentences of ``record`` that hold what is unsupported by ``score``, in order. A
-    statement that several sentences share is held against all of them."""
+    """Return the sentences of ``record`` with statements unsupported by ``score``, in order. A
+    statement that spans several sentences counts for all of them."""
     flawed = []
     for sentence, here in _by_sentence(record, score):
         bad = tuple(s.text for s in here if s.unsupported)
@@ -95,8 +96,8 @@ def flaws(record: Record, score: Score) -> list[Flaw]:
 
 
 def all_flawed(record: Record, score: Score | None) -> list[Flaw]:
-    """:func:`flaws` where nothing is supported: every sentence, with all of its statements.
-    Without a score each sentence is its own statement."""
+    """Return :func:`flaws` as if nothing were supported: every sentence with all of its statements.
+    Without a score, each sentence is its own statement."""
     if score is None:
         return [Flaw(s, (s.text,), ()) for s in record.sentences]
     sentences = _by_sentence(record, score)
@@ -104,8 +105,8 @@ def all_flawed(record: Record, score: Score | None) -> list[Flaw]:
 
 
 def fewest_flaws(record: Record, score: Score | None) -> list[Flaw]:
-    """Flaws that leave most of a response: every sentence that can be repaired in words of its own
-    lacks its shortest statement; where there is none, the shortest sentence is flawed."""
+    """Return flaws that keep most of a response: the shortest statement of every sentence that can
+    be repaired in its own words; if there is no such sentence, the shortest sentence."""
     fewest = []
     for sentence, here in () if score is None else _by_sentence(record, score):
         if len(here) > 1 and _verbatim(here, sentence):
@@ -118,7 +119,7 @@ def fewest_flaws(record: Record, score: Score | None) -> list[Flaw]:
 
 
 def _by_sentence(record: Record, score: Score) -> Iterator[tuple[Span, list[_Statement]]]:
-    """The sentences of ``record``, each with the statements that touch it."""
+    """Yield the sentences of ``record``, each with the statements that overlap it."""
     starts = [s.start for s in record.sentences]
     ends = [s.end for s in record.sentences]
     touching: list[list[_Statement]] = [[] for _ in record.sentences]
@@ -134,7 +135,7 @@ def _by_sentence(record: Record, score: Score) -> Iterator[tuple[Span, list[_Sta
 
 
 def _verbatim(here: Sequence[_Statement], sentence: Span) -> bool:
-    """Whether a sentence's statements are in its own words, and all within it."""
+    """Return True if a sentence's statements are in its own words and within it."""
     return all(s.verbatim and _within(s.parts, sentence) for s in here)
 
 
@@ -160,7 +161,7 @@ def _statements(response: str, score: Score) -> list[_Statement]:
 
 
 def _claims(score: Score) -> Sequence[Mapping[str, Any]]:
-    """What ``raw`` says of the claims, one for each unit; nothing where it does not."""
+    """Return the claims in ``raw``, one per unit; an empty list if they are missing."""
     raw = score.raw
     claims = raw.get("claims") if isinstance(raw, dict) else None
     if not isinstance(claims, list) or len(claims) != len(score.units):
@@ -181,10 +182,10 @@ def _within(parts: Sequence[tuple[int, int]], sentence: Span) -> bool:
 
 
 def as_sentences(statements: Sequence[str], ending: str) -> str:
-    """Statements as sentences of their own: each begins with a capital and ends as one.
+    """Turn statements into sentences: each begins with a capital and ends with a stop.
 
     Args:
-        ending: the sentence they are from, whose full stop is theirs.
+        ending: the original sentence, whose full stop is used.
     """
     stop = ending.rstrip()[-1:]
     stop = stop if stop in _STOPS else "."

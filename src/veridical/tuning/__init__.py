@@ -1,1 +1,1 @@
-"""`veridical tune`: ensembles fitted to graded answers, with honest figures."""
+"""``veridical tune``: ensembles fitted to graded answers, with unbiased figures."""

@@ -64,7 +64,7 @@ class TwinWriter(Protocol):
 
 
 def kinds_of(names: str | None, llm: bool) -> tuple[FindingKind, ...]:
-    """Read a list of kinds, separated by commas; None stands for all that can be made.
+    """Read a list of kinds, separated by commas; None means all that can be made.
 
     Args:
         llm: True if a model writes edits too.

@@ -1,9 +1,9 @@
-"""How labelled answers were drawn, and what may rest on them.
+"""Sampling designs of labelled answers, and the inferences that they allow.
 
-``veridical review --export`` writes with each label how its answer came to be labelled: ``draw``
-is ``random`` (a simple random draw of the run), ``neyman`` (a random draw within strata of the
-risk, each with its ``draw_probability``), or ``chosen`` (by its risk, or by a person). A promise
-needs labels of answers like those that it will be held against, so it is made on ``random`` alone.
+``veridical review --export`` writes the design of each label: ``draw`` is ``random`` (a simple
+random draw of the run), ``neyman`` (a random draw within strata of the risk, each with its
+``draw_probability``), or ``chosen`` (by its risk, or by a person). A guarantee requires labels of
+answers like those to which it applies, so it uses ``random`` draws only.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 #: Columns of an export, and its kinds of draw.
 DRAW, PROBABILITY = "draw", "draw_probability"
 KINDS = ("random", "neyman", "chosen")
-#: How many times as much a label counts as another, at most.
+#: Maximum weight of a label relative to another.
 _MOST = 20
 
 
@@ -35,23 +35,23 @@ Mask = NDArray[np.bool_]
 
 
 class Drawn(NamedTuple):
-    """How an answer was drawn; ``probability`` is None where it was chosen."""
+    """Sampling design of an answer; ``probability`` is None if it was chosen."""
 
     kind: str
     probability: float | None
 
     @property
     def promises(self) -> bool:
-        """Whether a promise may rest on it."""
+        """True if a guarantee may rest on it."""
         return self.kind == "random"
 
 
 def drawn(row: Mapping[str, Any]) -> Drawn | None:
-    """What a row of an export, or the ``meta`` of a record read from one, says of its draw; None
-    where it is no such row.
+    """Return the draw in a row of an export, or in the ``meta`` of a record read from one; None for
+    other rows.
 
     Raises:
-        UsageError: the two columns contradict each other or have values that no export has.
+        UsageError: the two columns contradict each other, or have values that no export has.
     """
     kind, probability = row.get(DRAW), row.get(PROBABILITY)
     if PROBABILITY not in row or kind in (None, ""):
@@ -75,7 +75,7 @@ def drawn(row: Mapping[str, Any]) -> Drawn | None:
 
 
 def no_promise(where: str) -> UsageError:
-    """That no promise can rest on labels, and what to do."""
+    """Return the error that the labels cannot support a guarantee, with advice."""
     return UsageError(
         f"{where}: its answers were chosen, or drawn by their risk, so no guarantee "
         f"({option_named('alpha')}) can rest on their labels: label answers drawn at random "
@@ -85,12 +85,14 @@ def no_promise(where: str) -> UsageError:
 
 
 def parted(graded: Graded, draws: Mapping[int, Drawn], half: Mask) -> tuple[Ints, Ints]:
-    """Positions to fit to, and positions to promise on, which were all drawn at random and are of
-    other groups. Where enough others are there to fit to, all random ones make the promise; else
-    those of ``half``, a mask that parts no group.
+    """Split positions into those for the fit, and those for the guarantee, which were all drawn at
+    random and belong to other groups.
+
+    If enough others remain for the fit, all random ones are used for the guarantee; otherwise those
+    of ``half``, a mask that splits no group.
 
     Raises:
-        UsageError: none was drawn at random.
+        UsageError: no answer was drawn at random.
     """
     kinds = [draws.get(int(row)) for row in graded.rows]
     random = np.array([kind is None or kind.promises for kind in kinds], dtype=bool)
@@ -102,9 +104,12 @@ def parted(graded: Graded, draws: Mapping[int, Drawn], half: Mask) -> tuple[Ints
 
 
 def weighed(graded: Graded, draws: Mapping[int, Drawn]) -> Graded | None:
-    """The targets, each as often as the inverse of its draw's probability says, in proportion: a
-    fit to them is one to the whole run. Copies are of one group, so no fold or resample parts
-    them. None where the probabilities are alike, or some answers were chosen."""
+    """Return the targets repeated in proportion to the inverse probability of their draw, so that a
+    fit represents the whole run.
+
+    Copies belong to one group, so no fold or resample separates them. None if the probabilities are
+    equal, or some answers were chosen.
+    """
     known = [draws.get(int(row)) for row in graded.rows]
     probabilities = [d.probability for d in known if d is not None and d.probability is not None]
     if len(probabilities) < len(graded) or not probabilities:
@@ -117,7 +122,7 @@ def weighed(graded: Graded, draws: Mapping[int, Drawn]) -> Graded | None:
 
 
 def unweighed_counts(honest: Nested, graded: Graded) -> Nested:
-    """Figures of weighed targets, with the counts of ``graded``, which has each once."""
+    """Return the figures of weighted targets with the counts of ``graded``, which has each once."""
     scored = ~np.isnan(graded.risks)
     of = {name: int(scored[:, i].sum()) for i, name in enumerate(graded.scorers)}
     return replace(
@@ -129,7 +134,7 @@ def unweighed_counts(honest: Nested, graded: Graded) -> Nested:
 
 
 def remarks(draws: Mapping[int, Drawn], rows: Ints) -> list[str]:
-    """What is to be known of figures on labels that were not drawn at random."""
+    """Return remarks on figures from labels that were not drawn at random."""
     chosen = sum(d is not None and d.kind == "chosen" for d in map(draws.get, rows.tolist()))
     if not chosen:
         return []

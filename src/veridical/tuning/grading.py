@@ -1,4 +1,4 @@
-"""Labels by a grader, for records that carry none: is the response right by its reference?"""
+"""Labels by a grader, for records without labels."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ if TYPE_CHECKING:
     from veridical.engine.engine import Engine
     from veridical.report.results import Results
 
-_AT_ONCE = 256  # records being graded
-_FOLDER = "grades"  # of the run directory: the journal of a grader's calls
+_AT_ONCE = 256  # records graded concurrently
+_FOLDER = "grades"  # in the run directory: the journal of a grader's calls
 
 
 @dataclass(frozen=True)
 class Grades:
-    """What a grader said.
+    """Labels by a grader.
 
     Attributes:
-        labels: row -> 0 right .. 1 hallucinated; None where it could not tell.
-        reasons: why it could not -> of which rows, the commonest first.
-        compared: graded records that have a label of their own; it agrees with ``agree`` of them.
+        labels: row -> 0 right .. 1 hallucinated; None if undecided.
+        reasons: reason for no decision -> its rows, most common first.
+        compared: number of graded records with a label of their own; ``agree`` of them agree.
     """
 
     labels: Mapping[int, float | None]
@@ -40,22 +40,23 @@ class Grades:
 
 
 def open_grader(spec: str, has_llm: bool) -> Grader:
-    """The grader called ``spec``.
+    """Return the grader called ``spec``.
 
     Raises:
-        UsageError: there is none, or it needs an LLM that is not named.
+        UsageError: there is no such grader, or it needs an LLM that is not named.
     """
     grader = load_grader(spec)
     if grader.needs_llm and not has_llm:
         raise UsageError(
-            f"the grader {grader.name} needs a language model ({option_named('llm', 'NAME')})"
+            f"the grader {grader.name} requires a language model; "
+            f"name one ({option_named('llm', 'NAME')})"
         )
     return grader
 
 
 def grade(results: Results, grader: Grader, engine: Engine, *, retry: bool = False) -> Grades:
-    """The grades of a finished run's records. An LLM's calls are journaled in the run directory,
-    so that none is made twice.
+    """Grade the records of a finished run. LLM calls are journaled in the run directory, so that
+    none of them is repeated.
 
     Raises:
         LlmError: the endpoint is out of order, or the budget is spent.
@@ -94,7 +95,8 @@ def _chat(results: Results, grader: Grader, engine: Engine, retry: bool) -> Iter
 
 
 async def _all(records: list[Record], grader: Grader, chat: Chat | None) -> list[Grade]:
-    """Grades in order; a call that failed is no grade, but for one that the budget stopped."""
+    """Return grades in order; a failed call yields no grade, except that a spent budget is an
+    error."""
 
     async def one(record: Record) -> Grade:
         try:

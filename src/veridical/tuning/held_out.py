@@ -1,4 +1,4 @@
-"""Targets judged by fits that have not seen them, fold by fold."""
+"""Out-of-fold risks: each target judged by fits that have not seen it."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from veridical.stats.weights import DECIMALS
 
 @dataclass(frozen=True, eq=False)
 class HeldOutTargets:
-    """Each target by fits that have not seen it.
+    """Each target judged by fits that have not seen it.
 
     Attributes:
-        order: (n,) risks before calibration; NaN where not scored.
-        risk: (n,) risks as they are given out.
-        called: (n,) which are called hallucinated.
-        rank: (n,) what ranking figures are of, comparable across folds.
-        within: (n,) the same within each stratum; across strata it says nothing.
+        order: (n,) risks before calibration; NaN if not scored.
+        risk: (n,) final risks.
+        called: (n,) True if classified as hallucinated.
+        rank: (n,) values for ranking figures, comparable across folds.
+        within: (n,) the same within each stratum; not comparable across strata.
     """
 
     order: Floats
@@ -45,11 +45,11 @@ def out_of_fold(
     *,
     decide: bool = True,
 ) -> tuple[HeldOutTargets, list[Fits]]:
-    """Each target by the fit to the other folds, and these fits.
+    """Judge each target by the fit to the other folds, and return these fits too.
 
     Args:
-        starts: for each fold, fits whose weights the search goes on from.
-        decide: whether more is wanted than the order of risks; see :func:`fit`.
+        starts: for each fold, fits whose weights are starting points of the search.
+        decide: True if more than the order of risks is needed; see :func:`fit`.
     """
     judged = HeldOutTargets(
         np.full(len(graded), np.nan),
@@ -69,7 +69,7 @@ def out_of_fold(
         judged.rank[of_fold] = _quantiles(judged.order[of_fold], fitted.order(graded))
         judged.within[of_fold] = judged.rank[of_fold]
         if graded.strata is not None:
-            # of several fits, what they have in common is the scale of the calibrated risk
+            # several fits share only the scale of calibrated risks
             judged.rank[of_fold] = _quantiles(judged.risk[of_fold], fitted.risk(graded))
             judged.within[of_fold] = _within(fitted, held_out, graded)
         judged.called[of_fold] = fitted.called(held_out)
@@ -77,9 +77,9 @@ def out_of_fold(
 
 
 def _quantiles(order: Floats, whole: Floats) -> Floats:
-    """Quantiles of risks among those of all targets by the same fit, since every fold's fit has a
-    scale of its own. No label has a part in it. All targets, not those of the other folds: then
-    fits that agree give tied answers of different folds the same place."""
+    """Return quantiles of risks among those of all targets by the same fit, since every fold's fit
+    has its own scale. No labels are used. With all targets, rather than those of other folds, fits
+    that agree give equal quantiles to tied answers of different folds."""
     # rounded, since sums over other rows differ in their last bits
     scored, order = np.sort(np.round(whole[~np.isnan(whole)], DECIMALS)), np.round(order, DECIMALS)
     if not len(scored):
@@ -89,7 +89,7 @@ def _quantiles(order: Floats, whole: Floats) -> Floats:
 
 
 def _within(fitted: Fits, held_out: Graded, whole: Graded) -> Floats:
-    """Quantiles as by :func:`_quantiles`, among the targets of the same stratum's fit."""
+    """Return quantiles as :func:`_quantiles` does, among the targets of the same stratum's fit."""
     ranks = _quantiles(fitted.overall.order(held_out.risks), fitted.overall.order(whole.risks))
     for name, one in fitted.of.items():
         judged, among = (np.array(graded.strata) == name for graded in (held_out, whole))

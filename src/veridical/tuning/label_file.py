@@ -1,4 +1,4 @@
-"""Labels from a file of their own: what reviewers said of the records of a run."""
+"""Labels from a separate file, such as an export of a review."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 
 class ReviewLabel(NamedTuple):
-    """A label of a review: where it stands, the ``row`` and ``id`` it names, itself, and how its
-    answer was drawn, where the file says."""
+    """A reviewer's label with its location, the ``row`` and ``id`` that it names, and the draw of
+    its answer, if given."""
 
     place: str
     row: dict[str, Any]
@@ -29,16 +29,16 @@ class ReviewLabel(NamedTuple):
 
 
 def read_review(path: str | Path) -> list[ReviewLabel]:
-    """The labels of a review.
+    """Read the labels of a review.
 
     Args:
         path: JSONL, JSON, CSV, TSV or Parquet. Each row has a ``label`` (0 right .. 1
-            hallucinated, or a word such as right or wrong; empty: not reviewed), and says by
-            ``row``, ``id`` or both which record it is about: result lines and exports with a
-            column more will do.
+            hallucinated, or a word such as right or wrong; empty: not reviewed), and names its
+            record by ``row``, ``id`` or both: result lines and exports with one more column are
+            valid.
 
     Raises:
-        UsageError: it, or a row of it, cannot be read; the message names the line.
+        UsageError: the file, or a row of it, cannot be read; the message names the line.
     """
     labels = []
     for place, row in _rows(Path(path)):
@@ -53,7 +53,7 @@ def read_review(path: str | Path) -> list[ReviewLabel]:
 
 
 def check_promise(review: list[ReviewLabel], path: str | Path) -> None:
-    """See that a promise may rest on labels of a review.
+    """Check that a guarantee may rest on labels of a review.
 
     Raises:
         UsageError: none of their answers was drawn at random.
@@ -65,12 +65,12 @@ def check_promise(review: list[ReviewLabel], path: str | Path) -> None:
 def labels_and_draws(
     review: Iterable[ReviewLabel], results: Results
 ) -> tuple[dict[int, float | None], dict[int, Drawn]]:
-    """Labels of a run's records by their row, a review's in place of their own; None where there
-    is none. And how the answers of the review were drawn, by their row.
+    """Return the labels of a run's records by row, a review's replacing their own (None without a
+    label), and the draws of the reviewed answers by row.
 
     Raises:
-        UsageError: a row of the review is about no record or about several, or contradicts
-            another one; the message names its line.
+        UsageError: a row of the review refers to no record or to several, or contradicts another
+            row; the message names its line.
     """
     labels: dict[int, float | None] = {}
     draws: dict[int, Drawn] = {}
@@ -85,7 +85,7 @@ def labels_and_draws(
         if draw is not None:
             draws[at] = draw
         if reviewed.setdefault(at, label) != label:
-            raise UsageError(f"{place}: row {at} has another label before")
+            raise UsageError(f"{place}: row {at} has a different label earlier in the file")
     return labels | reviewed, draws
 
 
@@ -118,22 +118,22 @@ def _label(value: Any, place: str) -> float | None:
 def _record(
     row: dict[str, Any], rows_of: dict[str, list[int]], all_rows: Container[int], place: str
 ) -> int:
-    """The row of the input that a row of the review is about."""
+    """Return the row of the input to which a row of the review refers."""
     number, name = row.get("row"), row.get("id")
     if number in (None, "") and name in (None, ""):
-        raise UsageError(f"{place}: it has neither row nor id, so it is about no record")
+        raise UsageError(f"{place}: the row names no record; add row or id")
     matching = rows_of.get(str(name), []) if name not in (None, "") else None
     if number not in (None, ""):
         text = str(number).strip()
         at = int(text) if text.isdecimal() and len(text) < 19 else -1
         if at not in all_rows:
-            raise UsageError(f"{place}: there is no record of row {shown(number)}")
+            raise UsageError(f"{place}: no record has row {shown(number)}")
         if matching is not None and at not in matching:
-            raise UsageError(f"{place}: the record of row {at} has another id than {shown(name)}")
+            raise UsageError(f"{place}: the record of row {at} does not have the id {shown(name)}")
         return at
     if not matching:
-        raise UsageError(f"{place}: there is no record of id {shown(name)}")
+        raise UsageError(f"{place}: no record has the id {shown(name)}")
     if len(matching) > 1:
         rows = ", ".join(str(r) for r in matching[:5])
-        raise UsageError(f"{place}: id {shown(name)} is that of rows {rows}: name the row too")
+        raise UsageError(f"{place}: rows {rows} have the id {shown(name)}; add row")
     return matching[0]

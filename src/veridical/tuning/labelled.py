@@ -1,4 +1,4 @@
-"""Whether an input can be tuned on, seen before any model is loaded."""
+"""Checks of labels before any model is loaded."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ if TYPE_CHECKING:
     from veridical.tuning.nested import Tell
     from veridical.tuning.options import TuneOptions
 
-#: Bad rows that are kept to say why, and causes that are said.
+#: Maximum bad rows stored, and maximum causes reported.
 _MOST_ERRORS, _MOST_CAUSES = 10_000, 3
 
 
 def labelled_job(
     tuning: TuneOptions, reviewed: bool, tell: Tell | None, *arguments: Any, **options: Any
 ) -> Job:
-    """Return a :class:`veridical.api.Job` of records that :func:`check_rows` takes.
+    """Return a :class:`veridical.api.Job` that runs :func:`check_rows` on its records.
 
     Args:
-        reviewed: there are labels of a file of their own.
-        tell: is told how many labels there are.
-        arguments, options: of the job.
+        reviewed: True if labels come from a separate file.
+        tell: callback(text) with the number of labels.
+        arguments, options: arguments of the job.
     """
     from veridical.api import Job
 
@@ -51,12 +51,12 @@ def labelled_job(
 
 @dataclass
 class LabelCounts:
-    """The labels of an input, counted before anything is scored.
+    """Labels of an input, counted before anything is scored.
 
     Attributes:
-        wrong, right: labels of each kind; of a grader, records that it can grade are ``right``.
+        wrong, right: labels of each kind; with a grader, records that it can grade are ``right``.
         without: valid records without a label.
-        errors: rows that are no valid records.
+        errors: invalid rows.
     """
 
     tuning: TuneOptions
@@ -74,7 +74,7 @@ class LabelCounts:
             found = [unit.label for unit in record.unit_labels or ()]
         else:
             found = [] if record.label is None else [record.label]
-        wrong = sum(label >= 0.5 for label in found)  # as figures take degrees
+        wrong = sum(label >= 0.5 for label in found)  # threshold of the figures for graded labels
         self.wrong += wrong
         self.right += len(found) - wrong
         self.without += not found
@@ -86,7 +86,7 @@ class LabelCounts:
             self.errors.append(error)
 
     def causes(self) -> str:
-        """Say why rows are no valid records, the commonest causes first."""
+        """Describe why rows are invalid, most common causes first."""
         return "; ".join(
             f"{cause.count:,} bad row{'' if cause.count == 1 else 's'}, such as "
             f"{display(str(cause.example or cause.reason))}"
@@ -94,7 +94,7 @@ class LabelCounts:
         )
 
     def sentence(self) -> str:
-        """Say what was counted."""
+        """Describe the counts."""
         total = self.wrong + self.right
         if self.tuning.grader is not None:
             text = f"{total:,} records to grade"
@@ -109,14 +109,14 @@ class LabelCounts:
 def check_rows(
     rows: Iterable[Record | RowError], tuning: TuneOptions, reviewed: bool, likely: str = ""
 ) -> LabelCounts:
-    """Count the labels, and see that they are enough; that ``by`` has groups.
+    """Count the labels, and check that there are enough, and that ``by`` has groups.
 
     Args:
-        reviewed: there are labels of a file of their own.
-        likely: what is said of a column that may hold labels.
+        reviewed: True if labels come from a separate file.
+        likely: hint about a column that may contain labels.
 
     Raises:
-        UsageError: there are no labels, or too few, or no guarantee can rest on them.
+        UsageError: there are no labels or too few, or no guarantee can rest on them.
     """
     counted = LabelCounts(tuning)
     has_groups, promises = tuning.by is None, reviewed or tuning.alpha is None
@@ -135,7 +135,7 @@ def check_rows(
     if not reviewed and not counted.wrong + counted.right:
         if tuning.grader is None:
             raise no_labels(tuning.level, likely or counted.causes())
-        raise UsageError(f"no record has a reference, which the grader {tuning.grader} goes by")
+        raise UsageError(f"no record has a reference, which the grader {tuning.grader} requires")
     if not promises:
         raise no_promise("the input")
     if not has_groups:
@@ -149,16 +149,16 @@ def check_rows(
 
 
 def no_labels(level: Level, likely: str = "") -> UsageError:
-    """That there is nothing to tune on, and what to do.
+    """Return the error that there is nothing to tune on, with advice.
 
     Args:
-        likely: what is said of a column that may hold labels.
+        likely: hint about a column that may contain labels.
     """
     hint = f"; {likely}" if likely else ""
     if level == "sentence":
         return UsageError(
             'no record has unit_labels ([{"start", "end", "label"}], label 0 right .. 1 '
-            f"hallucinated), which {option_named('level', 'sentence')} is tuned on{hint}"
+            f"hallucinated), which {option_named('level', 'sentence')} requires{hint}"
         )
     return UsageError(
         "no record has a label (0 right .. 1 hallucinated): grade some, name their "

@@ -1,7 +1,7 @@
-"""What a tuned ensemble is worth: figures on answers that had no part in the fit.
+"""Unbiased figures of a tuned ensemble, by nested cross-validation.
 
-Nested cross-validation over independent units: everything that is fitted (weights, calibration,
-thresholds, trees) is fitted anew without each fold, and judged on it.
+Folds are over independent units. Everything that is fitted (weights, calibration, thresholds,
+trees) is fitted without each fold, and judged on it.
 """
 
 from __future__ import annotations
@@ -30,24 +30,24 @@ from veridical.tuning.held_out import HeldOutTargets, out_of_fold
 
 Tell = Callable[[str], None]
 
-#: Right and hallucinated targets without which there is nothing to tune on.
+#: Minimum right, and minimum hallucinated, targets for tuning.
 FEWEST = 10
 #: Beginning of the note on components that do not help.
 NOT_HELPING = "each of these alone"
-#: The default ensemble in tables.
+#: Name of the default ensemble in tables.
 UNTUNED = "default (not tuned)"
-#: Most resamples in which weights are searched for anew.
+#: Maximum resamples with repeated weight searches.
 REFITS = 100
-#: Share of the right answers that may be called wrong where the wrong ones found are counted.
+#: Share of right answers that may be flagged when counting the wrong ones found.
 ALARMS = 0.1
-_MANY = 500  # targets; more of them get fewer refits, as each takes longer, but no fewer than:
+_MANY = 500  # targets; beyond it fewer refits are made, as each takes longer, down to:
 _LEAST_REFITS = 40
 _OF_RISK = ("brier", "log_loss")
 
 
 @dataclass(frozen=True)
 class NestedFigure:
-    """A value with its 95 % interval; None where it is undefined or too few replicates are not."""
+    """A value with its 95 % interval; None if it is undefined, or too many replicates are."""
 
     value: float | None
     low: float | None = None
@@ -55,8 +55,8 @@ class NestedFigure:
 
 
 class Caught(NamedTuple):
-    """How many of the ``wrong`` targets are over the threshold that :data:`ALARMS` of the right
-    ones are over, at most."""
+    """Number of the ``wrong`` targets above the threshold that at most :data:`ALARMS` of the right
+    ones exceed."""
 
     caught: int
     wrong: int
@@ -65,18 +65,19 @@ class Caught(NamedTuple):
 
 @dataclass(frozen=True)
 class ComponentRow:
-    """A component beside the ensemble.
+    """A component in comparison with the ensemble.
 
     Attributes:
         n: targets that it scored.
         alone: its figure on these.
-        gain: by how much the ensemble is better on the targets that both scored, above 0 better
-            whatever the objective; ``p`` is two-sided, by the paired bootstrap, ``p_holm``
-            corrected for the number of components.
-        weight: in the final fit, with the interval over resamples; None for learned methods.
-        needed: by how much the ensemble is better than one tuned without this component; None
-            where that was not asked, or there is no other.
-        caught: by its risk alone; None where nothing was scored of one kind.
+        gain: advantage of the ensemble on targets that both scored, above 0 if better, whatever
+            the objective; ``p`` is two-sided, by the paired bootstrap, ``p_holm`` corrected for
+            the number of components.
+        weight: weight in the final fit, with its interval over resamples; None for learned
+            methods.
+        needed: advantage of the ensemble over one tuned without this component; None if not
+            computed, or if there is no other component.
+        caught: wrong targets found by its risk alone; None if it scored only one class.
     """
 
     name: str
@@ -91,12 +92,12 @@ class ComponentRow:
 
     @property
     def helps(self) -> bool:
-        """Whether the ensemble would be worse without it, if ever so little."""
+        """True if the ensemble would be worse without it, however little."""
         return self.needed is None or self.needed.value is None or self.needed.value > 0
 
 
 class OfStratum(NamedTuple):
-    """The figure on ``n`` targets of one stratum: of a fit of its own, and of one fit for all."""
+    """Figure on ``n`` targets of one stratum, with its own fit, and with one fit for all."""
 
     n: int
     own_fit: NestedFigure
@@ -104,11 +105,11 @@ class OfStratum(NamedTuple):
 
 
 class AtPrecision(NamedTuple):
-    """The results of thresholds for a precision on targets that they were not fitted to.
+    """Results of thresholds for a precision, on targets that they were not fitted to.
 
     Attributes:
-        least: the precision that they were chosen for.
-        called: targets called positive, of which ``right`` are.
+        least: the required precision.
+        called: targets classified as positive, of which ``right`` are.
         n: targets of the positive class.
     """
 
@@ -122,18 +123,18 @@ class AtPrecision(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Nested:
-    """The honest figures of one way to tune.
+    """Unbiased figures of one way to tune.
 
     Attributes:
         n: targets that the ensemble scored, of ``total``.
-        without_strata: the figure where one fit serves all strata; None without strata.
+        without_strata: figure with one fit for all strata; None without strata.
         before, after: :func:`~veridical.stats.calibration.assess` of out-of-fold risks before
             and after calibration; None without calibration.
-        of_strata: figures of each stratum with enough targets for a fit of its own.
-        caught: by the ensemble, its ranks being those of ``judged``.
-        at_precision: by thresholds for ``min_precision``; None where none was asked for.
-        untuned: the default ensemble on the same targets; None where it was not run.
-        judged: the out-of-fold risks themselves, and ``labels`` what they are of.
+        of_strata: figures of each stratum with enough targets for its own fit.
+        caught: wrong targets found by the ensemble, by the ranks of ``judged``.
+        at_precision: results of thresholds for ``min_precision``; None if not set.
+        untuned: the default ensemble on the same targets; None if it was not run.
+        judged: the out-of-fold risks, for the ``labels``.
     """
 
     metric: str
@@ -154,7 +155,7 @@ class Nested:
 
     @property
     def best(self) -> ComponentRow | None:
-        """The component that is best alone."""
+        """The component with the best figure alone."""
         scored = [r for r in self.rows if r.alone.value is not None]
         larger = objective_named(self.metric).larger_is_better
         return max(
@@ -163,44 +164,45 @@ class Nested:
 
     @property
     def not_helping(self) -> tuple[str, ...]:
-        """Components each of which could be left out and nothing would be worse."""
+        """Components that could each be left out without loss."""
         return tuple(r.name for r in self.rows if not r.helps)
 
 
 def caught(labels: Floats, order: Floats) -> Caught | None:
-    """Wrong targets (label 1) found at :data:`ALARMS` false alarms among those with an ``order``;
-    None where there are none of one kind."""
+    """Count wrong targets (label 1) found at :data:`ALARMS` false alarms, among those with an
+    ``order``; None if there is only one class."""
     scored = ~np.isnan(order)
     wrong, right = order[scored & (labels >= 0.5)], order[scored & (labels < 0.5)]
     if not len(wrong) or not len(right):
         return None
     cut = np.sort(right)[::-1][int(ALARMS * len(right))]
     above = order[order > cut]
-    # midway, so that no answer hangs on the last digit of a risk
+    # midway, so that no answer depends on the last digit of a risk
     threshold = cut if not len(above) else (cut + above.min()) / 2
     return Caught(int(np.sum(wrong > cut)), len(wrong), float(threshold))
 
 
 def check_counts(positive: int, negative: int, level: Level, besides: str = "") -> None:
-    """See that there are enough targets of either kind.
+    """Check that there are enough targets of either class.
 
     Args:
-        besides: why there are not more.
+        besides: reason why there are not more.
 
     Raises:
-        UsageError: there are not.
+        UsageError: there are too few.
     """
     if min(positive, negative) < FEWEST:
         what = "answers" if level == "response" else "sentences"
         raise UsageError(
-            f"{positive} hallucinated and {negative} right {what} are too few to tune on: it takes "
-            f"{FEWEST} of each, and is worth little under 100 of both"
+            f"{positive} hallucinated and {negative} right {what} are too few to tune on; "
+            f"provide at least {FEWEST} of each, better 100"
             f"{f' ({besides})' if besides else ''}"
         )
 
 
 def check_enough(graded: Graded, cv: int) -> None:
-    """
+    """Check that there are enough targets and independent units.
+
     Raises:
         UsageError: there are too few targets of either kind, or too few independent units.
     """
@@ -227,17 +229,17 @@ def nested(
     final: Fits | None = None,
     tell: Tell | None = None,
 ) -> Nested:
-    """The out-of-fold figure of ``recipe``, beside that of every component.
+    """Compute the out-of-fold figures of ``recipe`` and of every component.
 
-    Components are judged on the same folds: as they are by ranking figures; with a threshold
-    fitted to the other folds by those of labels; by ``brier`` and ``log_loss`` with the
-    calibration that the ensemble gets (Platt's, where a learned method calibrates by itself).
+    Components are judged on the same folds. Ranking figures use their risks unaltered; figures of
+    labels use a threshold fitted to the other folds. ``brier`` and ``log_loss`` use the ensemble's
+    calibration (Platt's, for a learned method that calibrates itself).
 
     Args:
-        cv: folds.
-        bootstrap: resamples of the independent units behind each interval, 0 for none.
+        cv: number of folds.
+        bootstrap: resamples of the independent units for each interval, 0 for none.
         final: the fit to all, whose overall weights get intervals.
-        tell: is told how far it is.
+        tell: callback(text) with the progress.
 
     Raises:
         UsageError: see :func:`check_enough`; or an extra is not installed.
@@ -307,7 +309,7 @@ def nested(
 def _of_strata(
     graded: Graded, whole: _Measure, judged: HeldOutTargets, one_fit: HeldOutTargets
 ) -> dict[str, OfStratum]:
-    """Figures of each stratum with enough targets for a fit of its own."""
+    """Return figures of each stratum with enough targets for its own fit."""
     strata, within = np.array(graded.strata), replace(judged, rank=judged.within)
     figures = {}
     for name in sorted(set(strata.tolist()) - {""}):
@@ -331,13 +333,13 @@ class _Measure:
     def figure(
         self, judged: HeldOutTargets, among: NDArray[np.bool_] | None = None
     ) -> NestedFigure:
-        """On the targets (of a mask) that are scored."""
+        """Return the figure on the scored targets (of a mask)."""
         where = judged.scored if among is None else judged.scored & among
         value, replicates = self._of(judged, where)
         return NestedFigure(finite(value), *interval(replicates))
 
     def gain(self, one: HeldOutTargets, other: HeldOutTargets) -> tuple[NestedFigure, float | None]:
-        """By how much ``one`` is better on the targets that both scored, and the p-value."""
+        """Return the advantage of ``one`` on the targets that both scored, and the p-value."""
         both = one.scored & other.scored
         (a, of_a), (b, of_b) = self._of(one, both), self._of(other, both)
         differences = self._sign * (of_a - of_b)
@@ -347,7 +349,7 @@ class _Measure:
         return NestedFigure(finite(self._sign * (a - b)), *interval(differences)), p
 
     def at_precision(self, judged: HeldOutTargets) -> AtPrecision | None:
-        """Return the results of the thresholds for a precision, if they were asked for."""
+        """Return the results of the thresholds for a precision, if required."""
         least = self._recipe.min_precision
         if least is None:
             return None
@@ -389,7 +391,7 @@ class _Measure:
 def _untuned(
     graded: Graded, recipe: Recipe, fold: Ints, whole: _Measure, judged: HeldOutTargets
 ) -> ComponentRow | None:
-    """The default ensemble, which has seen no label, beside the tuned one."""
+    """Return the default ensemble, which has seen no labels, in comparison with the tuned one."""
     if graded.untuned is None:
         return None
     default = _component(graded, graded.untuned, recipe, fold)
@@ -400,7 +402,7 @@ def _untuned(
 
 
 def _component(graded: Graded, order: Floats, recipe: Recipe, fold: Ints) -> HeldOutTargets:
-    """One component alone, judged as the ensemble is."""
+    """Judge one component alone, in the same way as the ensemble."""
     risk = order.copy()
     called = np.zeros(len(order), dtype=np.bool_)
     objective = objective_named(recipe.objective)
@@ -425,7 +427,8 @@ def _component(graded: Graded, order: Floats, recipe: Recipe, fold: Ints) -> Hel
 def _weight_intervals(
     graded: Graded, recipe: Recipe, bootstrap: int, final: Fits | None, say: Tell
 ) -> Mapping[int, tuple[float | None, float | None]]:
-    """95 % interval of each weight, searched for anew on resamples of the independent units."""
+    """Return the 95 % interval of each weight, by repeated searches on resamples of the independent
+    units."""
     k = len(graded.scorers)
     if final is None or final.overall.weights is None:
         return {}

@@ -1,4 +1,4 @@
-"""What an ensemble is tuned by, checked before any work."""
+"""Options of tuning, validated before any work."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ if TYPE_CHECKING:
     from veridical.sampling.sampling import Sampling
     from veridical.stats.objectives import Positive
 
-#: Options of a run that tuning has no use for: its records are scored once, and not decided on.
+#: Run options that do not apply to tuning: records are scored once, and not decided on.
 _NOT_OF_SCORING = ("fresh", "policy", "prior", "strictness", "select", "repair")
 
 
 @dataclass(frozen=True, kw_only=True)
 class TuneOptions(Options):
-    """The options of :func:`veridical.tune`, which says what they mean, but for those of the
-    scoring run and of its engine."""
+    """The options of :func:`veridical.tune` except those of the scoring run and its engine,
+    described there."""
 
     objective: str = option("auroc", "Objective of the weights and thresholds.", Group.FITTING)
     positive: Positive = option(
@@ -129,28 +129,26 @@ class TuneOptions(Options):
             if value is not None and not 0 < value < 1:
                 raise UsageError(f"{name} must be between 0 and 1, not {value}")
         if self.level not in ("response", "sentence"):
-            raise UsageError(f"level is response or sentence, not {self.level!r}")
+            raise UsageError(f"level must be response or sentence, not {self.level!r}")
         if self.grader is not None and self.labels is not None:
             sources = f"{option_named('labels')} or from a {option_named('grader')}"
-            raise UsageError(f"labels come from {sources}, not from both")
+            raise UsageError(f"{sources} exclude each other; give one of them")
         if self.labels is not None and self.level == "sentence":
-            raise UsageError(
-                f"{option_named('labels')} are of whole responses: they go with level response"
-            )
+            raise UsageError(f"{option_named('labels')} label whole responses; use level response")
         if self.grader is not None and self.level == "sentence":
-            raise UsageError("graders judge whole responses: they go with level response")
+            raise UsageError("graders judge whole responses; use level response")
         if self.simultaneous and (self.alpha is None or self.by is None):
             raise UsageError(
-                f"{option_named('simultaneous')} is about guarantees of groups: it needs "
+                f"{option_named('simultaneous')} requires "
                 f"{option_named('alpha')} and {option_named('by')}"
             )
         self.goal.check()
         if self.cascade is not None and self.level != "response":
-            raise UsageError("a cascade stops whole records: it goes with level response")
+            raise UsageError("a cascade stops whole records; use level response")
 
     @property
     def recipe(self) -> Recipe:
-        """What is fitted."""
+        """The fit that the options describe."""
         from veridical.ensembles.fitting import Recipe
 
         return Recipe(
@@ -161,7 +159,7 @@ class TuneOptions(Options):
 
     @property
     def goal(self) -> Goal:
-        """What the cascade is to achieve."""
+        """The goal of the cascade."""
         from veridical.ensembles.cascade_search import Goal
 
         return Goal(keep=self.keep, hour=self.hour)
@@ -170,10 +168,11 @@ class TuneOptions(Options):
 def split_options(
     keywords: Mapping[str, Any],
 ) -> tuple[TuneOptions, dict[str, Any], EngineOptions]:
-    """The options of tuning, the keywords of its scoring run, and the options of its engine.
+    """Split keywords into options of tuning, keywords of its scoring run, and options of its
+    engine.
 
     Raises:
-        UsageError: there is no such option, or a value does not fit.
+        UsageError: there is no such option, or a value is invalid.
     """
     known = names_of(TuneOptions, RunOptions, EngineOptions)
     for name in keywords:
@@ -187,7 +186,7 @@ def split_options(
 
 class TuneKeywords(EngineKeywords, total=False):
     """All keywords of :func:`veridical.tune`: :class:`TuneOptions`, those of the scoring run, and
-    those of the engine that is made for it."""
+    those of its engine."""
 
     objective: str
     positive: Positive

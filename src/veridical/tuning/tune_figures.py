@@ -1,4 +1,4 @@
-"""The figures of a tuned ensemble: its weights, its risks, and how far these are probabilities."""
+"""Plots of a tuned ensemble: weights, risks and reliability."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     from veridical.tuning.tune_view import ShownTuned
 
 _PRECISIONS = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99)
-_MANY = 200  # targets from which ten bins have enough in each; fewer get five
+_MANY = 200  # targets for which ten bins are used; fewer get five
 
 
 def figures(tuned: ShownTuned) -> list[Figure]:
-    """Those that the tuning has data for."""
+    """Return the plots for which there is data."""
     judged, labels = tuned.nested.judged, tuned.nested.labels
     drawn = [_weights(tuned)]
     if judged.scored.any():
@@ -52,7 +52,7 @@ def _weights(tuned: ShownTuned) -> Figure | None:
 
 
 def _precision_recall(tuned: ShownTuned) -> Figure | None:
-    """Precision at each recall, by out-of-fold ranks."""
+    """Plot precision at each recall, by out-of-fold ranks."""
     correct = tuned.recipe.positive == "correct"
     rank, labels = tuned.nested.judged.rank, tuned.nested.labels >= 0.5
     scored = ~np.isnan(rank)
@@ -62,7 +62,7 @@ def _precision_recall(tuned: ShownTuned) -> Figure | None:
         return None
     order = np.argsort(-risk, kind="stable")
     found = np.cumsum(wanted[order])
-    last = np.append(np.diff(risk[order]) != 0, True)  # equal risks are called together
+    last = np.append(np.diff(risk[order]) != 0, True)  # equal risks are classified together
     called = np.arange(1, len(order) + 1)
     recall, precision = (found / wanted.sum())[last], (found / called)[last]
     points = [(float(r), float(p)) for r, p in zip(recall, precision, strict=True)]

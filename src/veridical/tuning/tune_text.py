@@ -1,4 +1,4 @@
-"""A tuned ensemble in the terminal, in Markdown and as a page of its own."""
+"""Tuned ensembles in the terminal, in Markdown and as a page."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from veridical.tuning.tune_view import sections, verdict
 if TYPE_CHECKING:
     from veridical.tuning.tune_view import ShownTuned
 
-_NAME = 14  #: characters of a component's name on a line, at least
+_NAME = 14  #: minimum characters of a component's name on a line
 
 
 def print_tuned(tuned: ShownTuned, console: Console) -> None:
@@ -24,7 +24,7 @@ def print_tuned(tuned: ShownTuned, console: Console) -> None:
 
 
 def tuned_markdown(tuned: ShownTuned) -> str:
-    """The document, from the verdict on; a second-level heading a section."""
+    """Return the document, from the verdict on, with a second-level heading per section."""
     return document.markdown(_document(tuned))
 
 
@@ -45,7 +45,7 @@ def write_tuned_page(
     """Write one self-contained page: no network, a script for the colours only.
 
     Raises:
-        OSError: the file cannot be written; an older page then stays as it was.
+        OSError: the file cannot be written; an older page then remains.
     """
     from markupsafe import Markup
 

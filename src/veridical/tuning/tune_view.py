@@ -1,4 +1,4 @@
-"""A tuned ensemble arranged for reading: what terminal, Markdown and page share."""
+"""View of a tuned ensemble, shared by terminal, Markdown and page."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from veridical.ensembles.fitting import Recipe
     from veridical.tuning.nested import AtPrecision, Caught, ComponentRow, Nested, NestedFigure
 
-_FEW = 200  # targets under which intervals are wide
+_FEW = 200  # targets below which intervals are wide
 
 
 class ShownTuned(Protocol):
@@ -58,7 +58,7 @@ class TableSection:
 
 
 def sections(tuned: ShownTuned) -> list[TableSection]:
-    """All sections, in the order in which they are read."""
+    """Return all sections, in reading order."""
     parts = [_honest(tuned)]
     if tuned.nested.at_precision is not None:
         parts.append(_precision(tuned, tuned.nested.at_precision))
@@ -72,7 +72,7 @@ def sections(tuned: ShownTuned) -> list[TableSection]:
 
 
 def headline(tuned: ShownTuned) -> str:
-    """The honest figure in a sentence."""
+    """Return the out-of-fold figure in a sentence."""
     nested = tuned.nested
     text = (
         f"{_metric(tuned, nested.metric)} on answers it was not fitted to: "
@@ -88,8 +88,8 @@ def headline(tuned: ShownTuned) -> str:
 
 
 def verdict(tuned: ShownTuned) -> Opening:
-    """Whether the ensemble is worth more than its best component, and the command that uses the
-    better of the two."""
+    """Return the comparison of the ensemble with its best component, and the command for the better
+    one."""
     nested, best = tuned.nested, tuned.nested.best
     if nested.at_precision is not None:
         return _at_precision(tuned, nested.at_precision)
@@ -118,7 +118,7 @@ def verdict(tuned: ShownTuned) -> Opening:
 
 
 def _against_default(tuned: ShownTuned, default: ComponentRow) -> str:
-    """Say if the labels have helped."""
+    """Describe the benefit of the labels."""
     figure = f"the default, not tuned: {_shown(default.alone)}"
     gain = default.gain.value
     if gain is None or gain <= 0:
@@ -129,7 +129,7 @@ def _against_default(tuned: ShownTuned, default: ComponentRow) -> str:
 
 
 def _at_precision(tuned: ShownTuned, found: AtPrecision) -> Opening:
-    """Say what a threshold for a precision finds, and give the command that uses it."""
+    """Describe the results of a threshold for a precision, with the command that uses it."""
     what = f"{'right' if tuned.recipe.positive == 'correct' else 'wrong'} {_what(tuned)}"
     meaning = [f"{headline(tuned)[:1].upper()}{headline(tuned)[1:]}."]
     if tuned.nested.untuned is not None:
@@ -137,7 +137,7 @@ def _at_precision(tuned: ShownTuned, found: AtPrecision) -> Opening:
     if not found.called:
         return Opening(
             f"No threshold reaches a precision of {share(found.least)}: none of the {found.n:,} "
-            f"{what} can be told with it",
+            f"{what} can be found with it",
             meaning,
         )
     sentence = (
@@ -149,7 +149,7 @@ def _at_precision(tuned: ShownTuned, found: AtPrecision) -> Opening:
 
 
 def _use(tuned: ShownTuned) -> list[str]:
-    """Return the command that uses the ensemble, with its threshold where there is one for all."""
+    """Return the command that uses the ensemble, with its overall threshold if there is one."""
     fit = tuned.ensemble.fit
     parts = check_command(f"ensemble(file='{tuned.file or 'ensemble.json'}')", None)
     one_gate = tuned.ensemble.level == "response" and tuned.ensemble.strata is None
@@ -170,7 +170,7 @@ def _precision(tuned: ShownTuned, found: AtPrecision) -> TableSection:
     if found.precision.value is None or found.precision.value < found.least:
         notes.append(
             f"the precision is under {share(found.least)} on answers that the threshold was not "
-            "fitted to: grade more, or ask for a guarantee (--alpha)"
+            "fitted to: grade more answers, or use a guarantee (--alpha)"
         )
     cells = [*row, f"{found.called:,}", f"{found.right:,}"]
     return TableSection("precision and recall", facts, heads, [cells], notes)
@@ -187,7 +187,7 @@ def _count(found: Caught | None) -> str:
 
 
 def _gate(threshold: float | None) -> float | None:
-    """A threshold on the command line."""
+    """Round a threshold for the command line."""
     return None if threshold is None else round(min(1.0, max(0.0, threshold)), 4)
 
 
@@ -250,7 +250,7 @@ def _strata(tuned: ShownTuned) -> TableSection:
     if nested.metric in ("auroc", "average_precision") and tuned.recipe.calibrate is None:
         facts.append(
             f"without --calibrate the risks of each {strata.by} are on a scale of their own: the "
-            f"figure of all ranks answers across these scales; go by that of each {strata.by}"
+            f"figure of all ranks answers across these scales; use that of each {strata.by}"
         )
     return TableSection(f"fits by {strata.by}", facts, heads, rows)
 
@@ -283,13 +283,13 @@ def _guarantees(tuned: ShownTuned) -> TableSection:
     if strata is not None and strata.simultaneous is not None:
         each = next((f.guarantee.delta for f in strata.of.values() if f.guarantee), None)
         facts.append(
-            f"the promises of every {strata.by} hold at once with probability {sure}, each being "
-            f"made at {share(1 - (each or 0))}; that of all answers holds by itself"
+            f"the guarantees of every {strata.by} hold together with probability {sure}, each "
+            f"being made at {share(1 - (each or 0))}; that of all answers holds separately"
         )
     elif strata is not None and len(strata.of) > 1:
         facts.append(
-            f"each promise holds by itself with probability {sure}; that the promises of every "
-            f"{strata.by} hold at once is less probable (--simultaneous makes it {sure})"
+            f"each guarantee holds separately with probability {sure}; that those of every "
+            f"{strata.by} hold together is less probable (--simultaneous makes it {sure})"
         )
     heads = ["stratum", "threshold", "answers", "accepted", "hallucinated of these", "at most"]
     rows = [_promise(name, fit) for name, fit in parts.items() if fit.guarantee is not None]
@@ -331,7 +331,7 @@ def _recipe(tuned: ShownTuned) -> str:
 
 
 def _metric(tuned: ShownTuned, name: str) -> str:
-    """The figure's name, with its class where that is not the usual one."""
+    """Return the name of a metric, with its class unless that is the usual one."""
     of = " of right answers" if tuned.recipe.positive == "correct" and name in BY_CLASS else ""
     return metric_name(name) + of
 

@@ -1,4 +1,4 @@
-"""From graded risks to a tuned ensemble: fitted, judged, promised, and put into its file."""
+"""Tuned ensembles: fit, evaluation, guarantees and file."""
 
 from __future__ import annotations
 
@@ -48,19 +48,19 @@ if TYPE_CHECKING:
     from veridical.tuning.options import TuneOptions
 
 
-#: Share of the targets that a component must have scored.
+#: Minimum share of the targets that a component must have scored.
 LEAST_SCORED = 0.5
-#: Scorers that are named where many scored no answer.
+#: Maximum scorers listed by name among those that scored no answer.
 _NAMED_SCORERS = 5
 
 
 @dataclass(frozen=True)
 class Origin:
-    """Where graded answers came from, for the file.
+    """Origin of graded answers, for the file.
 
     Attributes:
-        labels: what graded them.
-        models, prompts: of the components.
+        labels: source of the labels.
+        models, prompts: models and prompts of the components.
     """
 
     file: str = ""
@@ -72,16 +72,16 @@ class Origin:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Tuned:
-    """A tuned ensemble with all that was found on the way.
+    """A tuned ensemble with all figures of its tuning.
 
     Attributes:
-        ensemble: what the file holds.
-        nested: honest figures.
-        notes: what one should know: components and records left out, strata without a fit.
-        missing: why records are not among the graded ones -> how many.
-        results: of the scoring; None where risks were given.
-        cascade: of the same scorers, where one was asked for.
-        file: where the ensemble was saved.
+        ensemble: content of the file.
+        nested: unbiased figures.
+        notes: remarks: components and records left out, strata without a fit.
+        missing: reason why records are not graded -> their number.
+        results: results of the scoring; None if risks were given.
+        cascade: cascade of the same scorers, if requested.
+        file: file of the ensemble.
     """
 
     ensemble: Ensemble
@@ -114,7 +114,7 @@ class Tuned:
         return tuned_markdown(self)
 
     def to_pandas(self) -> pandas.DataFrame:
-        """Return the figures of the ensemble, the default and each component, a row each.
+        """Return the figures of the ensemble, the default and each component, one row each.
 
         Raises:
             UsageError: pandas is not installed.
@@ -141,12 +141,12 @@ class Tuned:
         ]
 
     def save(self, path: str | Path) -> Path:
-        """Write the ensemble's file: JSON, whole or not at all."""
+        """Write the ensemble's JSON file atomically."""
         write_trained(path, self.ensemble)
         return Path(path)
 
     def as_dict(self) -> dict[str, Any]:
-        """The ensemble and its figures as JSON takes them."""
+        """Return the ensemble and its figures in JSON form."""
         nested = self.nested
         return {
             "veridical": __version__,
@@ -209,15 +209,15 @@ def tune_graded(
     draws: Mapping[int, Drawn] | None = None,
     tell: Tell | None = None,
 ) -> Tuned:
-    """Tune an ensemble on risks that are there already.
+    """Tune an ensemble on given risks.
 
     Args:
-        spread: whose risks the drift check takes as usual; None: those of ``graded``.
-        draws: row -> how its answer was drawn, where that is known: a guarantee rests on answers
-            drawn at random alone, and a fit weighs answers by the probability of their draw.
+        spread: targets with the usual risks for the drift check; default: ``graded``.
+        draws: row -> draw of its answer, where known: a guarantee rests on random draws only, and
+            a fit weights answers by the probability of their draw.
 
     Raises:
-        UsageError: the targets are too few, or no component scored enough of them.
+        UsageError: there are too few targets, or no component scored enough of them.
     """
     recipe, alpha, delta = options.recipe, options.alpha, options.delta
     origin = origin or Origin()
@@ -228,8 +228,8 @@ def tune_graded(
         to_fit, to_promise = parted(whole, draws or {}, half)
         fitting, promising = whole.take(to_fit), whole.take(to_promise)
         notes.append(
-            f"{len(promising)} of {len(whole)} graded {_what(whole)} are kept for the guarantee: "
-            "nothing is fitted to them"
+            f"{len(promising)} of {len(whole)} graded {_what(whole)} are reserved for the "
+            "guarantee: nothing is fitted to them"
         )
     check_enough(fitting, options.cv)
     copies = weighed(fitting, draws or {})
@@ -293,7 +293,7 @@ def tune_graded(
 
 
 def usable(graded: Graded) -> tuple[Graded, list[str]]:
-    """Without components that say too little, and what to know of them."""
+    """Return the targets without uninformative components, and remarks on these."""
     share = 1 - np.isnan(graded.risks).mean(axis=0) if len(graded) else np.zeros(0)
     names, unfit, silent, flat = [], [], [], []
     for i, name in enumerate(graded.scorers):
@@ -310,7 +310,7 @@ def usable(graded: Graded) -> tuple[Graded, list[str]]:
     if unfit:
         more = len(unfit) - _NAMED_SCORERS
         listed = ", ".join(unfit[:_NAMED_SCORERS]) + (f" and {more} more" if more > 0 else "")
-        reasons.append(f"scored none of the {_what(graded)}: {listed}")
+        reasons.append(f"scored no {_what(graded)}: {listed}")
     if silent:
         listed = ", ".join(silent)
         reasons.append(f"scored under {LEAST_SCORED:.0%} of the {_what(graded)}: {listed}")
@@ -323,7 +323,7 @@ def usable(graded: Graded) -> tuple[Graded, list[str]]:
 
 
 def _used(fits: Fits, graded: Graded) -> list[int]:
-    """Positions of the components that the file needs: those of any weight."""
+    """Return the positions of the components with non-zero weight, which the file needs."""
     each = [fits.overall, *fits.of.values()]
     k = len(graded.scorers)
     if any(f.weights is None for f in each):
@@ -340,7 +340,7 @@ def _part(
     promises: Mapping[str | None, Promise],
     graded: Graded,
 ) -> Fit:
-    """The fit of a stratum (None: of all) as the file keeps it, with its promise."""
+    """Return the fit of a stratum (None: of all) for the file, with its guarantee."""
     fitted = fits.of.get(stratum or "", fits.overall)
     if fitted.weights is not None:
         fitted = replace(fitted, weights=fitted.weights[used])
@@ -350,7 +350,7 @@ def _part(
 def _promises(
     fits: Fits, graded: Graded, alpha: float, options: TuneOptions
 ) -> dict[str | None, Promise]:
-    """What can be promised of all targets (None), and of each stratum."""
+    """Return the guarantees on all targets (None), and on each stratum."""
     from veridical.stats.conformal import by_stratum, guarantee
 
     risk, labels, groups = fits.risk(graded), graded.labels, graded.groups
@@ -417,7 +417,7 @@ def _at_precision(found: AtPrecision | None) -> dict[str, Any] | None:
 
 
 def _reference(fits: Fits, graded: Graded, used: list[int], names: tuple[str, ...]) -> Reference:
-    """How risks are spread, for the drift check."""
+    """Return the distribution of risks, for the drift check."""
     from veridical.decide.drift import reference
 
     columns = {name: graded.risks[:, i] for i, name in zip(used, names, strict=True)}

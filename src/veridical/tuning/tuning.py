@@ -46,46 +46,46 @@ def tune(
     """Score graded answers, and tune an ensemble of the scorers on them.
 
     Args:
-        inputs: records with ``label`` (``unit_labels`` at level ``sentence``), as
-            :func:`veridical.check` takes them.
+        inputs: records with ``label`` (``unit_labels`` at level ``sentence``), as for
+            :func:`veridical.check`.
         scorers: the components; default: those of ``preset`` that the records' fields allow.
-        engine: a warm engine; else one is made with the engine's options among ``options``.
-        tell: is told how far it is.
-        watch: waits for the scoring run's job.
+        engine: a warm engine; otherwise one is made with the engine options in ``options``.
+        tell: callback(text) with the progress.
+        watch: function that waits for the scoring run's job.
         objective: auroc, average_precision, brier, log_loss, f1, f_beta, balanced_accuracy or
             accuracy.
-        positive: the class that f1, f_beta and average_precision are of, and the F1 by which a
-            threshold is chosen: hallucinated, or correct as in UQLM and its paper.
-        min_precision: the threshold is that of the highest recall of ``positive`` at which its
-            precision is at least this, in place of the one of the best F1.
-        joint: weights and threshold together (eq. 23 of the tunable ensemble), not in turn.
-        beta: of ``f_beta``.
+        positive: the positive class of f1, f_beta and average_precision, and of the F1 that
+            selects a threshold: hallucinated, or correct as in UQLM and its paper.
+        min_precision: minimum precision of ``positive``; the threshold then has the highest
+            recall that reaches it, instead of the best F1.
+        joint: choose weights and threshold jointly (eq. 23 of the tunable ensemble), not in turn.
+        beta: parameter of ``f_beta``.
         method: weighted, logistic, boosted (needs scikit-learn), famd (no labels; needs prince).
         calibrate: platt, isotonic, beta or temperature.
-        alpha, delta: promise that at most ``alpha`` of the accepted answers are hallucinated,
-            with probability 1 - ``delta``. Half of the independent units are then kept for the
-            promise alone.
-        by: field of ``meta`` whose values get fits, thresholds and promises of their own.
-        simultaneous: the promises of all values of ``by`` hold at once with probability
-            1 - ``delta`` (each is made at ``delta`` divided by their number), not each by itself.
-        level: what is judged: responses, or their sentences.
-        labels: file of reviewers' labels, by ``row`` or ``id`` of the record, which are put over
-            the records' own (:func:`veridical.tuning.label_file.read_review`).
-        grader: makes the labels: exact, contains, numeric, choice, llm (see ``bench qa``).
-        cv, bootstrap: folds of the nested cross-validation, resamples behind each interval.
-        seed: of folds, search, trees and resamples.
-        out: where to save the ensemble.
-        cascade: where to save a cascade of the same scorers, with one fit for all strata (see
+        alpha, delta: guarantee that at most ``alpha`` of the accepted answers are hallucinated,
+            with probability 1 - ``delta``. Half of the independent units are then reserved for
+            the guarantee.
+        by: field of ``meta`` whose values get their own fits, thresholds and guarantees.
+        simultaneous: the guarantees of all values of ``by`` hold together with probability
+            1 - ``delta`` (each is made at ``delta`` divided by their number), not separately.
+        level: ``response`` or ``sentence``.
+        labels: file of reviewers' labels, by ``row`` or ``id`` of the record, which replace the
+            records' own (:func:`veridical.tuning.label_file.read_review`).
+        grader: labels answers: exact, contains, numeric, choice, llm (see ``bench qa``).
+        cv, bootstrap: folds of the nested cross-validation, resamples for each interval.
+        seed: seed of folds, search, trees and resamples.
+        out: file for the ensemble.
+        cascade: file for a cascade of the same scorers, with one fit for all strata (see
             :func:`veridical.ensembles.cascade.learn`).
-        keep: share of the full ensemble's AUROC that the cascade is to keep.
-        hour: what an hour of models and processors counts beside money for LLM calls.
-        run: directory of the scoring run; the same one resumes. Default: a temporary one.
+        keep: share of the full ensemble's AUROC that the cascade must keep.
+        hour: price of an hour of models and processors, relative to money for LLM calls.
+        run: directory of the scoring run; an existing one is resumed. Default: temporary.
         preset, against, paper_forms, samples, limit, mapping, reader, strict, retry_failed, claims,
-            corpus, corpus_top, corpus_query, corpus_pages, notify, sampling: as of
+            corpus, corpus_top, corpus_query, corpus_pages, notify, sampling: as for
             :func:`veridical.check`.
 
     Raises:
-        UsageError: options are unknown or do not go together; too few answers are graded.
+        UsageError: options are unknown or cannot be combined, or too few answers are graded.
     """
     from veridical.engine.engine import Engine
 
@@ -137,13 +137,13 @@ def tune(
 
 @dataclass(frozen=True)
 class _Scored:
-    """Graded answers that are scored.
+    """Graded answers with scores.
 
     Attributes:
-        untuned: call of the default ensemble, to compare with; None where scorers were named.
-        labels: row -> label, where they are not the records' own; ``source`` says whose they are.
-        costs: of the scorers, where a cascade is to be learned.
-        draws: row -> how the answer was drawn, where that is known.
+        untuned: key of the default ensemble, for comparison; None if scorers were named.
+        labels: row -> label, if they are not the records' own; ``source`` names their source.
+        costs: costs of the scorers, if a cascade is to be learned.
+        draws: row -> draw of the answer, where known.
     """
 
     results: Results
@@ -159,7 +159,7 @@ class _Scored:
 def _with_cascade(
     tuned: Tuned, graded: Graded, scored: _Scored, tuning: TuneOptions, path: str | Path
 ) -> Tuned:
-    """``tuned`` with a cascade of the same scorers, saved at ``path``."""
+    """Return ``tuned`` with a cascade of the same scorers, saved at ``path``."""
     assert scored.costs is not None
     cascade = learn(
         usable(graded)[0],
@@ -225,7 +225,7 @@ def _score(
 
 
 def _own_draws(results: Results) -> dict[int, Drawn]:
-    """How answers of an input that a review has exported were drawn, by row."""
+    """Return the draws of answers in an exported review, by row."""
     draws = {}
     for record, line in results.records():
         if line is not None and (draw := drawn(record.meta)) is not None:
@@ -234,10 +234,10 @@ def _own_draws(results: Results) -> dict[int, Drawn]:
 
 
 def _gathered(scored: _Scored, tuning: TuneOptions) -> tuple[Graded, dict[str, int]]:
-    """The graded targets with their risks, and why how many records are not among them.
+    """Return the graded targets with their risks, and the number of left-out records by reason.
 
     Raises:
-        UsageError: there is none, and labels were to be in the records.
+        UsageError: there is no target, although labels were expected in the records.
     """
     graded, missing = gather(scored.results, level=tuning.level, by=tuning.by, labels=scored.labels)
     if not len(graded) and (tuning.level == "sentence" or tuning.grader is None):
@@ -246,7 +246,7 @@ def _gathered(scored: _Scored, tuning: TuneOptions) -> tuple[Graded, dict[str, i
 
 
 def default_of(scoring: Mapping[str, Any], has_llm: bool, engine: Engine) -> BoundScorer | None:
-    """Return the preset's own ensemble; None where it has none."""
+    """Return the preset's own ensemble; None if it has none of its own."""
     bound = _resolved(None, scoring, has_llm, engine.proxy, engine.spans)
     return next((b for b in bound if b.scorer.name == "ensemble"), None)
 
@@ -258,15 +258,15 @@ def components_of(
     proxy: str | None,
     spans: str | None = None,
 ) -> list[BoundScorer]:
-    """The scorers to tune: those named, else the preset's that are no ensembles themselves.
+    """Return the scorers to tune: the named ones, or the preset's without ensembles.
 
     Raises:
-        UsageError: one of those named is an ensemble.
+        UsageError: a named scorer is an ensemble.
     """
     bound = _resolved(scorers, scoring, has_llm, proxy, spans)
     made_of_others = [b.key for b in bound if b.scorer.parts is not None]
     if made_of_others and scorers is not None:
-        raise UsageError(f"{made_of_others[0]} is made of scorers: name those to tune instead")
+        raise UsageError(f"{made_of_others[0]} is an ensemble; name the scorers to tune instead")
     return [b for b in bound if b.scorer.parts is None]
 
 
@@ -308,7 +308,7 @@ def _origin(scored: _Scored) -> Origin:
 
 
 def _left_out(missing: Mapping[str, int]) -> list[str]:
-    """Say in one line how many records are left out, and why."""
+    """Describe in one line how many records are left out, and why."""
     if not missing:
         return []
     reasons = list(missing.items())[:5]

@@ -84,7 +84,7 @@ async def test_what_is_asked() -> None:
 
 async def test_no_call_where_none_is_needed() -> None:
     grader = load_grader("llm")
-    with pytest.raises(UsageError, match="needs a language model"):
+    with pytest.raises(UsageError, match="requires a language model"):
         await grader.grade(RECORD)
     assert (await grader.grade(Record(response=" ", reference=("a",)))).correct == 0.0
     assert (await grader.grade(Record(response="a"))).correct is None

@@ -1,6 +1,7 @@
-"""Graders: is a response right, by the gold answers of its record?
+"""Graders: correctness of a response by the gold answers of its record.
 
-``load_grader("numeric")`` gives one; ``await grader.grade(record, chat)`` a :class:`Grade`.
+``load_grader("numeric")`` returns one; ``await grader.grade(record, chat)`` returns a
+:class:`Grade`.
 """
 
 from __future__ import annotations
@@ -10,27 +11,27 @@ from veridical.tuning.graders.grade import Chat, Grade, Grader
 
 __all__ = ["GRADERS", "Chat", "Grade", "Grader", "load_grader"]
 
-#: What each grader goes by, by name.
+#: Criterion of each grader, by name.
 GRADERS = {
     "choice": "multiple choice: the option named, by its letter or its text",
     "numeric": "the number the response ends up with",
     "exact": "the whole response is one of the gold answers, in normal form",
-    "contains": "a gold answer stands in the response, in normal form",
+    "contains": "a gold answer occurs in the response, in normal form",
     "llm": "a language model says yes or no; llm:FILE.toml takes a prompt of your own",
 }
 
 
 def load_grader(spec: str) -> Grader:
-    """The grader called ``spec``: a name of :data:`GRADERS`, or ``llm:TEMPLATE``.
+    """Return the grader called ``spec``: a name of :data:`GRADERS`, or ``llm:TEMPLATE``.
 
     Raises:
-        UsageError: there is none, or its template cannot be read.
+        UsageError: there is no such grader, or its template cannot be read.
     """
     name, colon, template = spec.partition(":")
     if name not in GRADERS:
         raise unknown_name("grader", name, GRADERS)
     if colon and (name != "llm" or not template):
-        raise UsageError(f"grader {spec!r}: only llm takes something more, as llm:TEMPLATE")
+        raise UsageError(f"grader {spec!r}: only llm accepts an argument, as in llm:TEMPLATE")
     if name == "llm":
         from veridical.tuning.graders.llm import LlmGrader
 

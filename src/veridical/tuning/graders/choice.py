@@ -1,4 +1,4 @@
-"""Multiple choice: which option a response names, by its letter or by its text."""
+"""Multiple-choice grader: the option named by letter or by text."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from veridical.tuning.graders.grade import Chat, Grade, by_rule, quoted
 if TYPE_CHECKING:
     from veridical.core.records import Record
 
-#: The entry of ``meta`` that holds the options.
+#: The entry of ``meta`` with the options.
 CHOICES = "choices"
 
 _OPENING, _CLOSING = "([{*_\"'“‘`$", ")]}*_\"'”’`$"
 _OPEN, _CLOSE = rf"[{re.escape(_OPENING)}]*", rf"[{re.escape(_CLOSING)}]*"
-#: "The answer is (B)", "Answer: B", "I choose option B"; the letter is looked at afterwards.
+#: "The answer is (B)", "Answer: B", "I choose option B"; the letter is validated afterwards.
 _STATED = re.compile(
     r"\b(?:answer|option|choice|letter)\b"
     r"(?:[^.:=\n]{0,60}?(?:\bis\b|\bwould be\b|\bshould be\b|[:=]))?[\s:=-]*"
@@ -32,7 +32,7 @@ _LISTED = re.compile(rf"(?<![\w'’])([A-Z0-9]){_ANOTHER.pattern}")
 _LEADING = re.compile(
     r"[(\[{*_\"'“]*([A-Z0-9])(?:[)\]}*_\"'”]+[.:,]?|[.:,]|\s+[-–—]|(?=[^\S\n]*\n))(?:\s|$)", re.I
 )
-#: What denies the letter before or after it: "not B", "isn't (B)", "B is wrong".
+#: Negations of the letter before or after it: "not B", "isn't (B)", "B is wrong".
 _NOT_BEFORE = re.compile(
     rf"(?:\b(?:not|never|neither|nor|cannot\s+be)|n['’]t)(?:\s+be)?\s+"
     rf"(?:(?:the|option|choice|answer|letter)\s+)*{_OPEN}\Z",
@@ -45,7 +45,7 @@ _NOT_AFTER = re.compile(
 )
 _BRACKETED = re.compile(r"[(\[]([A-Z0-9])[)\]]")
 _ALONE = re.compile(r"(?<![\w'’&.-])([A-Z0-9])(?![\w'’&-]|\.\w)(\s*[.!?*]*\s*$)?")
-#: What follows an A that is no article: the end, a mark, or a reason.
+#: Text after an A that is not an article: the end, a mark, or a reason.
 _NO_NOUN = re.compile(
     rf"[{re.escape(_CLOSING)}]|\s*(?:$|[.:,;!?–—-]|\n)"
     r"|\s+(?:because|since|as|and|or|which|for|but)\b"
@@ -56,10 +56,10 @@ _NO_NOUN = re.compile(
 class ChoiceGrader:
     """The response names the gold option, and no other.
 
-    Options are in ``meta["choices"]``: letter -> text, or a list of texts (then A, B, C ...) or of
-    objects with ``label`` and ``text``. The reference is the gold letter or the gold option's
-    text. A stated letter counts before any option's text, and of several statements the last.
-    "A" as an article is no letter.
+    Options are in ``meta["choices"]``: letter -> text, a list of texts (then A, B, C ...), or a
+    list of objects with ``label`` and ``text``. The reference is the gold letter or the gold
+    option's text. A stated letter takes precedence over any option's text, and the last of several
+    statements counts. "A" as an article is not a letter.
     """
 
     name: str = "choice"
@@ -67,14 +67,14 @@ class ChoiceGrader:
     needs_llm: ClassVar[bool] = False
 
     async def grade(self, record: Record, chat: Chat | None = None) -> Grade:
-        """See :class:`veridical.tuning.graders.Grader`."""
+        """Grade a record; see :class:`veridical.tuning.graders.Grader`."""
         settled = by_rule(record)
         if settled is not None:
             return settled
         choices = options_of(record.meta.get(CHOICES))
         gold = _gold(record.reference, choices)
         if gold is None:
-            return Grade(None, f"the reference is no option of meta.{CHOICES}")
+            return Grade(None, f"the reference is not an option of meta.{CHOICES}")
         letter, why = named_option(record.response, choices or dict.fromkeys("ABCDEFGH", ""))
         if letter is None:
             return Grade(0.0, why)
@@ -85,7 +85,8 @@ class ChoiceGrader:
 
 
 def options_of(value: Any) -> dict[str, str]:
-    """Letter -> text of ``meta["choices"]`` in any of its forms; empty where it is none of them."""
+    """Return letter -> text from ``meta["choices"]`` in any of its forms; empty for other
+    values."""
     if isinstance(value, Mapping):
         pairs = list(value.items())
     elif isinstance(value, list) and len(value) <= 26 and all(isinstance(v, str) for v in value):
@@ -100,7 +101,8 @@ def options_of(value: Any) -> dict[str, str]:
 
 
 def named_option(response: str, choices: Mapping[str, str]) -> tuple[str | None, str]:
-    """The letter of the one option that ``response`` names and how it is told, or None and why.
+    """Return the letter of the single option that ``response`` names, with its form; or None and
+    the reason.
 
     Args:
         choices: upper-case letter (or digit) -> text.
@@ -112,7 +114,7 @@ def named_option(response: str, choices: Mapping[str, str]) -> tuple[str | None,
     if bare in letters:
         return bare, "a letter alone"
     same = [k for k, t in choices.items() if t.strip() and t.strip().lower() == text.lower()]
-    if same:  # several where options are alike
+    if same:  # several if options are equal
         return same[0], "the option's text"
     whole = [k for k, t in choices.items() if answer and tokens(t) == answer]
     by_text = _by_text(answer, choices)
@@ -132,7 +134,7 @@ def named_option(response: str, choices: Mapping[str, str]) -> tuple[str | None,
 
 
 def _stated(text: str, letters: frozenset[str]) -> set[str]:
-    """Letters of the last statement such as "the answer is (B)", or of a leading "B)"."""
+    """Return letters of the last statement such as "the answer is (B)", or of a leading "B)"."""
     stated: set[str] = set()
     for m in _STATED.finditer(text):
         if m[1].upper() in letters and _is_letter(text, m) and not _denied(text, m):
@@ -147,14 +149,14 @@ def _stated(text: str, letters: frozenset[str]) -> set[str]:
 
 
 def _listed_next(text: str) -> set[str]:
-    """The letter that leads the second line, as where the options are said over."""
+    """Return the letter that leads the second line, as in a repeated list of options."""
     _, _, following = text.partition("\n")
     second = _LEADING.match(following.lstrip())
     return {second[1].upper()} if second else set()
 
 
 def _denied(text: str, m: re.Match[str]) -> bool:
-    """Whether the letter of a match is said to be wrong."""
+    """Return True if the letter of a match is negated."""
     before = text[max(0, m.start(1) - 40) : m.start(1)]
     return bool(_NOT_BEFORE.search(before) or _NOT_AFTER.match(text, m.end(1)))
 
@@ -164,7 +166,8 @@ def _bracketed(text: str) -> set[str]:
 
 
 def _is_letter(text: str, m: re.Match[str]) -> bool:
-    """Whether what a statement ends in is an option's letter, and no article or stray word."""
+    """Return True if a statement ends in an option's letter, rather than an article or stray
+    word."""
     marked = text[m.start(1) - 1] in _OPENING
     if m[1].islower():
         return marked or not text[m.end() :].strip(" .)!\n")
@@ -172,7 +175,7 @@ def _is_letter(text: str, m: re.Match[str]) -> bool:
 
 
 def _alone(text: str) -> set[str]:
-    """Capitals that stand alone; A and I, which are words, only at the very end or in a list."""
+    """Return isolated capitals; A and I, which are words, only at the very end or in a list."""
     capitals = {
         m[1] for m in _ALONE.finditer(text) if (m[1] not in "AI" or m[2]) and not _denied(text, m)
     }
@@ -182,11 +185,11 @@ def _alone(text: str) -> set[str]:
 
 
 def _by_text(answer: list[str], choices: Mapping[str, str]) -> set[str]:
-    """Options whose text stands in the answer, but not only as a part of another's text."""
+    """Return options whose text occurs in the answer, but not only within another option's text."""
     inside: dict[str, list[str]] = {}
     for k, text in choices.items():
         t = tokens(text)
-        if t and contains(answer, t) and t not in inside.values():  # of options alike the first
+        if t and contains(answer, t) and t not in inside.values():  # of equal options, the first
             inside[k] = t
     return {
         k
@@ -196,7 +199,7 @@ def _by_text(answer: list[str], choices: Mapping[str, str]) -> set[str]:
 
 
 def _gold(reference: tuple[str, ...], choices: Mapping[str, str]) -> str | None:
-    """The gold option's letter: the reference is it, or is the option's text."""
+    """Return the gold option's letter, from the reference as letter or text."""
     for gold in reference:
         letter = gold.strip(" ().[]").upper()
         if letter in choices or (not choices and re.fullmatch("[A-H]", letter)):

@@ -1,4 +1,4 @@
-"""What every grader gives: how right a response is, and why."""
+"""Interface of graders: correctness of a response, and its reason."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from veridical.core.messages import ChatRequest, Reply
 if TYPE_CHECKING:
     from veridical.core.records import Record
 
-#: How a grader reaches a language model: replies in the order of the requests.
+#: Function through which a grader calls a language model: replies in the order of the requests.
 Chat = Callable[[Sequence[ChatRequest]], Awaitable[list[Reply]]]
 
 
 @dataclass(frozen=True, slots=True)
 class Grade:
-    """How right a response is.
+    """Correctness of a response.
 
     Attributes:
-        correct: 1 right .. 0 wrong; None where the grader cannot tell.
-        reason: what it went by, for people.
+        correct: 1 right .. 0 wrong; None if undecided.
+        reason: basis of the grade, for humans.
     """
 
     correct: float | None
@@ -29,17 +29,17 @@ class Grade:
 
     @property
     def label(self) -> float | None:
-        """The label that records carry: 0 right .. 1 hallucinated."""
+        """The label of records: 0 right .. 1 hallucinated."""
         return None if self.correct is None else 1.0 - self.correct
 
 
 class Grader(Protocol):
-    """Judges the response of a record by its ``reference``.
+    """Judge of the response of a record by its ``reference``.
 
     Attributes:
         name: text that :func:`veridical.tuning.graders.load_grader` reads back to this grader.
-        rule: one sentence on what counts as right, for tables and reports.
-        needs_llm: whether it asks a language model.
+        rule: definition of a right response in one sentence, for tables and reports.
+        needs_llm: True if it calls a language model.
     """
 
     rule: ClassVar[str]
@@ -49,17 +49,18 @@ class Grader(Protocol):
     def name(self) -> str: ...
 
     async def grade(self, record: Record, chat: Chat | None = None) -> Grade:
-        """The grade of ``record.response``; a blank response is wrong.
+        """Grade ``record.response``; a blank response is wrong.
 
         Raises:
-            UsageError: it needs a language model and has none.
+            UsageError: it needs a language model and has none of them.
             LlmError: the model's call failed.
         """
         ...
 
 
 def by_rule(record: Record) -> Grade | None:
-    """What holds for every grader: no gold answer, no grade; no answer, no mark."""
+    """Apply the rules of every grader: no grade without a gold answer, and a blank response is
+    wrong."""
     if not any(gold.strip() for gold in record.reference):
         return Grade(None, "the record has no reference to grade by")
     if not record.response.strip():
@@ -68,6 +69,6 @@ def by_rule(record: Record) -> Grade | None:
 
 
 def quoted(text: str) -> str:
-    """A short piece of foreign text for a reason, on one line."""
+    """Quote a short piece of foreign text for a reason, on one line."""
     line = " ".join(text.split())
     return repr(line if len(line) <= 60 else line[:59] + "…")

@@ -1,4 +1,4 @@
-"""A language model that says whether a response is right."""
+"""Grader that asks a language model if a response is right."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from veridical.tuning.graders.grade import Chat, Grade, by_rule
 if TYPE_CHECKING:
     from veridical.core.records import Record
 
-#: The template of the package.
+#: Default template.
 TEMPLATE = "grade_answer"
 
 
 @dataclass(frozen=True)
 class LlmGrader:
-    """Yes or no by a prompt template that is shown question, gold answers and response.
+    """Yes or no by a prompt template with question, gold answers and response.
 
-    Where the server gives token probabilities the grade is the probability of yes, else 1 or 0.
-    A reply without a clear yes or no, asked for twice, is no grade: never a no.
+    If the server reports token probabilities, the grade is the probability of yes, else 1 or 0. A
+    reply without a clear yes or no, after one repetition, yields no grade rather than a no.
     """
 
     name: str
@@ -33,27 +33,28 @@ class LlmGrader:
 
     @classmethod
     def of(cls, template: str) -> LlmGrader:
-        """By a template of the package, or a TOML file.
+        """Make a grader with a template of the package, or a TOML file.
 
         Raises:
-            UsageError: it cannot be read, asks for no verdict, or is not shown what it takes.
+            UsageError: it cannot be read, has no verdict, or lacks a required placeholder.
         """
         prompt = load_prompt(template)
         if prompt.scale is None or not {"answer", "reference"} <= prompt.parts:
             raise UsageError(
-                f"prompt {template} cannot grade: it needs a verdict, and places for {{answer}} "
-                "and {reference}"
+                f"prompt {template} cannot grade; it requires a verdict, "
+                "and the placeholders {answer} and {reference}"
             )
         return cls("llm" if template == TEMPLATE else f"llm:{template}", prompt)
 
     async def grade(self, record: Record, chat: Chat | None = None) -> Grade:
-        """See :class:`veridical.tuning.graders.Grader`."""
+        """Grade a record; see :class:`veridical.tuning.graders.Grader`."""
         settled = by_rule(record)
         if settled is not None:
             return settled
         if chat is None:
             raise UsageError(
-                f"the grader {self.name} needs a language model ({option_named('llm', 'NAME')})"
+                f"the grader {self.name} requires a language model; "
+                f"name one ({option_named('llm', 'NAME')})"
             )
         try:
             question = request(self.prompt, parts_of(record, self.prompt), record)

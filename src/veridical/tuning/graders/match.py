@@ -1,4 +1,4 @@
-"""Short answers against one or several gold answers, as NQ-Open and PopQA are graded."""
+"""Exact and containment graders for short answers (NQ-Open, PopQA)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Exact:
     whole: ClassVar[bool] = True
 
     async def grade(self, record: Record, chat: Chat | None = None) -> Grade:
-        """See :class:`veridical.tuning.graders.Grader`."""
+        """Grade a record; see :class:`veridical.tuning.graders.Grader`."""
         settled = by_rule(record)
         if settled is not None:
             return settled
@@ -39,13 +39,13 @@ class Exact:
 
 @dataclass(frozen=True)
 class Contains(Exact):
-    """A gold answer stands in the response, word for word in normal form (PopQA's metric).
+    """A gold answer occurs in the response, word for word in normal form (PopQA's metric).
 
-    It does not understand: "not Paris" contains Paris, and so does a list of guesses.
+    The match is literal: "not Paris" contains Paris, and so does a list of guesses.
     """
 
     name: str = "contains"
     rule: ClassVar[str] = (
-        "a gold answer stands in the response word for word, case, punctuation and articles aside"
+        "a gold answer occurs in the response word for word, case, punctuation and articles aside"
     )
     whole: ClassVar[bool] = False

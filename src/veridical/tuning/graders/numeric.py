@@ -1,4 +1,4 @@
-"""Numeric answers, as of GSM8K and SVAMP."""
+"""Numeric grader, as for GSM8K and SVAMP."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Numeric:
-    """The response ends up with a gold number.
+    """The response ends with a gold number.
 
     Thousands separators, currency signs, units, fractions, percent, scale words and LaTeX are
-    read; units are not compared. Numbers in words count where there are none in digits.
+    parsed; units are not compared. Numbers in words count if there are no digits.
     """
 
     name: str = "numeric"
@@ -28,7 +28,7 @@ class Numeric:
     needs_llm: ClassVar[bool] = False
 
     async def grade(self, record: Record, chat: Chat | None = None) -> Grade:
-        """See :class:`veridical.tuning.graders.Grader`."""
+        """Grade a record; see :class:`veridical.tuning.graders.Grader`."""
         settled = by_rule(record)
         if settled is not None:
             return settled
