@@ -79,8 +79,8 @@ def test_bad_rows_are_unchecked() -> None:
     counted = tally(gates, [GOOD, WRONG], row_errors=1)
     assert counted.lines() == [
         "gate failed: 1 of 2 answers (1 contradicted)",
-        "gate failed: 1 of 3 rows could not be checked, 1 of them bad rows (raise --allow-unchecked P% "
-        "to let some pass)",
+        "gate failed: 1 of 3 rows could not be checked, 1 of them bad rows "
+        "(raise --allow-unchecked P% to let some pass)",
     ]
 
 
