@@ -417,7 +417,7 @@ def check(
         answer: part of each answer that is compared, for scorers that can compare a part:
             ``regex:PATTERN``, ``number`` or ``json:FIELD`` (see ``exact_match``).
         paper_forms: use the published form of scorers whose defaults differ, except for given
-            parameters (``docs/scorers.md`` has the table).
+            parameters (``docs/scorers/index.md`` has the table).
         samples: use at most this many samples per record.
         limit: stop after this many rows.
         out: run directory; an existing one is resumed. Default: a temporary one.

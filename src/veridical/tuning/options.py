@@ -131,7 +131,7 @@ class TuneOptions(Options):
         if self.level not in ("response", "sentence"):
             raise UsageError(f"level must be response or sentence, not {self.level!r}")
         if self.grader is not None and self.labels is not None:
-            sources = f"{option_named('labels')} or from a {option_named('grader')}"
+            sources = f"{option_named('labels')} and {option_named('grader')}"
             raise UsageError(f"{sources} exclude each other; give one of them")
         if self.labels is not None and self.level == "sentence":
             raise UsageError(f"{option_named('labels')} label whole responses; use level response")
