@@ -202,7 +202,12 @@ SYSTEMS: dict[str, tuple[Row, ...]] = {
             "tunable ensemble: objectives, grid, threshold",
             "veridical tune",
             "ensemble",
-            figures=("results/tuned-ensemble.md", "results/ensembles.md"),
+            figures=(
+                "results/tuned-ensemble.md",
+                "results/tuned-ensemble.md#gsm8k-graded-solutions-of-four-models-120-questions "
+                "accuracy by confidence",
+                "results/ensembles.md",
+            ),
         ),
         _row(
             "graders of answers",
@@ -397,14 +402,15 @@ SYSTEMS: dict[str, tuple[Row, ...]] = {
         ),
         _row(
             "internal knowledge of the answering models (D.1, figures 21 and 22)",
-            note="the paper's models are asked about their own triplets, by questions of GPT-4 "
-            "Turbo; none of it is published. Possible with a local model for answers that it wrote "
-            "itself; not built",
+            "statement_judge",
+            note="`benchmarks/own_knowledge.py`: a local model judges its own sentences, without "
+            "a source. The paper asks by questions of GPT-4 Turbo, which are not published",
+            figures=(),
         ),
         _row(
             "RepC by the number of training pairs (figure 18)",
             "veridical train repc",
-            note="`--pairs`",
+            note="`--pairs`; one number of pairs is measured, no curve",
             figures=(),
         ),
     ),
@@ -495,7 +501,11 @@ SYSTEMS: dict[str, tuple[Row, ...]] = {
             "their geometric mean, 1 / perplexity",
             figures=("results/mirage-grid.md perplexity by decoding and size", "none of MSP"),
         ),
-        _row("FAMD of several metrics", "famd", figures=("results/ensembles.md",)),
+        _row(
+            "FAMD of several metrics",
+            "famd",
+            figures=("results/ensembles.md without a judge", "none with a judge"),
+        ),
         _row(
             "five ways of decoding",
             "veridical sample",
