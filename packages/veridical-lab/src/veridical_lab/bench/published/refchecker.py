@@ -284,8 +284,8 @@ ENTRIES = (
         "not possible",
         reason="the seven models are asked by questions that GPT-4 Turbo writes of the triplets "
         "(figure 19); neither the questions nor the answers are published, some of the models are "
-        "proprietary, and this study is not part of the package. "
-        "`benchmarks/own_knowledge.py` asks a local model about the statements that it wrote itself",
+        "proprietary, and this study is not part of the package. `benchmarks/own_knowledge.py` "
+        "asks a local model about the statements that it wrote itself",
     ),
     Entry(
         "RefChecker table 6",
