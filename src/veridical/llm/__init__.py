@@ -1,8 +1,8 @@
-"""Chat models.
+"""Chat models: calls, costs, endpoints and verdicts.
 
-Calls: ``llms`` (of an engine), ``service`` (each distinct one once), ``client`` (attempts),
-``limiter`` (when they leave), ``retries``, ``transport`` (HTTP), ``replies``.
-Money: ``budget``, ``payments`` (by attempt), ``ledger`` (what it came to), ``journal`` (on disk).
-Models: ``endpoints`` and ``configuration``; ``local``, ``fake``.
-Verdicts: ``asking``, ``verdicts``, and of texts ``statements``, ``phrases``, ``visible``.
+Calls: ``llms`` (of an engine), ``service`` (deduplication), ``client`` (attempts), ``limiter``
+(concurrency and rate), ``retries``, ``transport`` (HTTP), ``replies``. Costs: ``budget``,
+``cost_accounting`` (by attempt), ``ledger`` (totals), ``journal`` (on disk). Models: ``endpoints``
+and ``configuration``; ``local``, ``fake``. Verdicts: ``asking``, ``verdicts``, and for free text
+``statements``, ``phrases``, ``visible``.
 """

@@ -1,6 +1,6 @@
-"""Asking a judge for verdicts: the parts a template takes from a record, requests, and results.
+"""Verdict requests to an LLM judge, and their results.
 
-A reply that has no verdict is asked for once more, with the rule restated.
+A reply without a verdict is requested once more, with the rule restated.
 """
 
 from __future__ import annotations
@@ -21,59 +21,65 @@ if TYPE_CHECKING:
     from veridical.core.evidence import Evidence
     from veridical.core.records import Record
 
-#: Tokens of a bare verdict, and of one with an explanation. A model that says more is cut, which
-#: is a failure: so there is room for one that does not keep to the form.
+#: Maximum tokens of a bare verdict, and of a verdict with an explanation. A longer reply is cut,
+#: which counts as a failure; the limits leave room for models that stray from the form.
 BARE, EXPLAINED = 256, 1024
-#: Characters of an unreadable answer that a failed score keeps.
+#: Maximum characters of an unreadable reply that a failed score keeps.
 KEPT = 2000
-#: ``schema`` asks for JSON and has the server hold the answer to it where it can; ``text`` sends
-#: what the template says; ``token`` does so too, and takes no more of the answer than tells its
-#: first tokens' probabilities; ``published`` is ``text`` without fences and without asking for
-#: token probabilities.
+#: ``schema`` requests JSON and has the server enforce the schema where it can. ``text`` sends the
+#: template's own wording. ``token`` does so too, and requests only as many tokens as the verdict's
+#: probabilities need. ``published`` is ``text`` without fences and without token probabilities.
 Form: TypeAlias = Literal["schema", "text", "token", "published"]
-#: What makes calls, such as :meth:`veridical.core.evidence.Evidence.chat`.
+#: Callable that makes the calls, such as :meth:`veridical.core.evidence.Evidence.chat`.
 Chat: TypeAlias = Callable[[Sequence[ChatRequest]], Awaitable[list[Reply]]]
 _OF_RECORD = frozenset({"question", "answer", "context", "reference", "samples"})
 
 
 def judging(template: str, given: frozenset[str] = frozenset()) -> Prompt:
-    """A template that asks for a verdict on what a record holds, and on ``given``, which the
-    caller fills.
+    """Return a template that requests a verdict on the record's parts and on ``given``.
+
+    Args:
+        template: the template's name.
+        given: parts that the caller fills.
 
     Raises:
-        UsageError: there is none of this name, or it asks for no verdict, or for one on other
-            things.
+        UsageError: no template has this name, it requests no verdict, or it needs other parts.
     """
     prompt = load_prompt(template)
     if prompt.scale is None:
-        raise UsageError(f"prompt {prompt.name} asks for no verdict")
+        raise UsageError(
+            f"prompt {prompt.name} requests no verdict; choose a template with a scale"
+        )
     filled(prompt, given)
     return prompt
 
 
 def filled(prompt: Prompt, given: frozenset[str] = frozenset()) -> None:
-    """
+    """Check that every part of the template can be filled.
+
     Raises:
-        UsageError: the template has a place for what neither a record nor the caller fills.
+        UsageError: neither the record nor the caller fills a part of the template.
     """
     known = _OF_RECORD | given
     for name in sorted(prompt.parts - known):
         raise UsageError(
-            f"prompt {prompt.name} has a place for {{{name}}}, which this scorer does not fill; "
+            f"prompt {prompt.name} has the part {{{name}}}, which this scorer does not fill; "
             f"it fills {', '.join(sorted(known))}"
         )
 
 
 def parts_of(record: Record, prompt: Prompt, given: frozenset[str] = frozenset()) -> dict[str, str]:
-    """The parts of ``prompt`` that the record fills: its question (the prompt), answer (the
-    response), context, reference and samples, several texts parted by blank lines.
+    """Return the parts of ``prompt`` that the record fills.
+
+    These are the question (the record's prompt), answer (its response), context, reference and
+    samples. Several texts are joined by blank lines.
 
     Args:
         given: parts that the caller fills, left out here.
 
     Raises:
-        NotApplicable: the record lacks one.
-        UsageError: the template has a place for something else.
+        NotApplicable: the record lacks a part.
+        UsageError: the template has an unknown part.
     """
     filled(prompt, given)
     return {name: _part(record, name) for name in sorted(prompt.parts - given)}
@@ -92,11 +98,11 @@ def _part(record: Record, name: str) -> str:
 
 
 def form_for(evidence: Evidence, llm: str | None, form: Form = "schema") -> Form:
-    """How the endpoint ``llm`` is asked: a model that llama.cpp runs here by ``token`` in place of
-    ``schema``, as its server surely tells token probabilities.
+    """Return the reply form to use for the endpoint ``llm``.
 
-    Held to a schema, such a model writes a dozen tokens around its verdict, most of them ones that
-    it would not choose, and each costs as much time as reading several.
+    A model that llama.cpp runs locally is asked by ``token`` instead of ``schema``, because its
+    server always returns token probabilities. Under a schema, such a model writes a dozen tokens
+    around its verdict, most of them improbable, and each costs as much time as reading several.
     """
     return "token" if form == "schema" and evidence.tells_tokens(llm) else form
 
@@ -113,10 +119,10 @@ def request(
     max_tokens: int | None = None,
     ordinal: int = 0,
 ) -> ChatRequest:
-    """The call that asks for one verdict; the images of the record's question go with its text.
+    """Build the request for one verdict, with the images of the record's question.
 
-    Where token probabilities would tell nothing, as the verdict comes after an explanation or is a
-    fraction, ``schema`` takes the place of the form ``token``.
+    ``schema`` replaces the form ``token`` where token probabilities carry no signal: after an
+    explanation, or for verdicts with fractions.
     """
     published = form == "published"
     explained = explain or prompt.explains
@@ -142,8 +148,10 @@ def request(
 
 
 def _telling(prompt: Prompt) -> int:
-    """Tokens after which the probabilities of an answer are known: the first of a word; of a
-    number as many as it may have digits, and one for a blank."""
+    """Return the number of tokens after which a verdict's probabilities are known.
+
+    One token for a word; for a number, its maximum digits plus one for a blank.
+    """
     if isinstance(prompt.scale, Numbers):
         return len(f"{prompt.scale.high:g}") + 1
     return 1
@@ -157,19 +165,19 @@ async def ask_verdicts(
     explain: bool = False,
     again: bool = True,
 ) -> list[JudgeVerdict | LlmError]:
-    """The verdict in the reply to each of ``requests``, or why it has none.
+    """Return the verdict in the reply to each request, or the error that explains its absence.
 
-    Of a reply that states no verdict that is clearly the model's own, one more is asked for, by
-    the same request with the form of the reply restated. It is a call like any other: journaled,
-    counted, and held to the budget. What has no verdict then has none. A reply that is cut or
-    blank is not asked for again, unless only its first tokens were wanted.
+    If a reply has no verdict that is clearly the model's own, the request is sent once more with
+    the reply form restated. That call is journaled, counted and held to the budget like any other.
+    A reply that is cut or blank is not requested again, unless only its first tokens were
+    requested.
 
     Args:
-        prompts: by which each was made.
-        again: False takes the first reply for the last.
+        prompts: the template of each request.
+        again: whether to request a missing verdict once more.
 
     Raises:
-        LlmError: a call brought no reply.
+        LlmError: a call returned no reply.
     """
     pairs = list(zip(requests, prompts, strict=True))
     if again:
@@ -198,10 +206,10 @@ async def ask_verdicts(
 async def ask_all(
     chat: Chat, requests: Sequence[ChatRequest], prompts: Sequence[Prompt], *, explain: bool = False
 ) -> list[JudgeVerdict]:
-    """:func:`ask_verdicts`, where every reply must have one.
+    """Return a verdict for every request; see :func:`ask_verdicts`.
 
     Raises:
-        LlmError: a call brought no reply, or one without a verdict.
+        LlmError: a call returned no reply, or a reply without a verdict.
     """
     verdicts, errors = _parted(await ask_verdicts(chat, requests, prompts, explain=explain))
     if errors:
@@ -217,10 +225,10 @@ async def ask_each(
     form: Form = "schema",
     explain: bool = False,
 ) -> tuple[list[JudgeVerdict | None], list[LlmError]]:
-    """Verdicts asked for by ``requests``, once more where there is none, and why there is none.
+    """Request verdicts, once more where one is missing; return verdicts and errors.
 
     Raises:
-        LlmError: a call brought no reply.
+        LlmError: a call returned no reply.
     """
     outcomes = await ask_verdicts(
         lambda calls: evidence.chat(calls, llm),
@@ -235,7 +243,7 @@ async def ask_each(
 def read_all(
     replies: Sequence[Reply], prompt: Prompt, explain: bool = False
 ) -> tuple[list[JudgeVerdict | None], list[LlmError]]:
-    """Verdicts of ``replies``, None where there is none, and why there is none."""
+    """Read the verdicts of ``replies`` (None where missing), and the errors that explain gaps."""
     return _parted([_read(reply, prompt, explain) for reply in replies])
 
 
@@ -256,8 +264,10 @@ def _read(
 
 
 def restated(request: ChatRequest, prompt: Prompt) -> ChatRequest:
-    """``request`` with the form of its reply said again, the last reply having had no verdict.
-    Where only the first tokens were wanted, they tell nothing: it is asked for as JSON now."""
+    """Return ``request`` with its reply form restated, after a reply without a verdict.
+
+    If only the first tokens were requested, JSON is requested now.
+    """
     if request.cut:
         request = replace(request, schema=prompt.schema(), max_tokens=BARE, cut=False)
     fields = {} if request.schema is None else request.schema["properties"]
@@ -272,12 +282,12 @@ def restated(request: ChatRequest, prompt: Prompt) -> ChatRequest:
 
 
 def _text(text: str) -> dict[str, str]:
-    """A part of a message."""
+    """Return a text part of a message."""
     return {"type": "text", "text": text}
 
 
 def report(verdict: JudgeVerdict, prompt: Prompt) -> dict[str, Any]:
-    """A verdict as it stands in a raw value; ``confidence`` is 1 - risk."""
+    """Return a verdict in the form of a raw value; ``confidence`` is 1 - risk."""
     return {
         "confidence": 1 - verdict.risk,
         "value": verdict.value,
@@ -291,7 +301,7 @@ def report(verdict: JudgeVerdict, prompt: Prompt) -> dict[str, Any]:
 
 
 async def failed(evidence: Evidence, *errors: LlmError) -> Score:
-    """A failed score that keeps what the model had said in the first of ``errors``."""
+    """Return a failed score that keeps the model's text from the first of ``errors``."""
     for error in errors:
         await evidence.note_failure(error)
     first = errors[0]

@@ -1,4 +1,4 @@
-"""A budget of money: what is left, and the worst case of a call."""
+"""Money budget: remaining amount, and the worst-case cost of a call."""
 
 from __future__ import annotations
 
@@ -14,27 +14,27 @@ from veridical.llm.endpoints import Endpoint
 from veridical.llm.extra_body import check_reservable, longest_of
 from veridical.llm.ledger import Ledger
 
-#: Tokens of an image at worst: what OpenAI's small models charge for one of 2048 x 768 points is
-#: 48 169, the most that is known. For estimates another number is taken.
+#: Maximum tokens of an image. OpenAI's small models charge 48 169 for 2048 x 768 pixels, the
+#: largest number known. Estimates use another number.
 IMAGE_TOKENS = 50_000
 _USUAL_IMAGE_TOKENS = 1_024
-#: Tokens that a server's own template puts around the whole and around each message.
+#: Tokens that a server's chat template adds to the request and to each message.
 _AROUND_ALL = 64
 _AROUND_A_MESSAGE = 16
-#: For estimates.
+#: Used for estimates only.
 CHARACTERS_PER_TOKEN = 4
-_ROUNDING = 1e-12  # of sums of money
+_ROUNDING = 1e-12  # tolerance of sums of money
 
 
 class Budget:
-    """Money that may be spent: a call is let out only where its worst case still fits.
+    """Money budget: a call is sent only if its worst-case cost still fits.
 
-    What calls under way may cost at worst is held back until they are settled; a call that would
-    fit without those waits for them.
+    The worst-case cost of calls in flight is reserved until they are settled. A call that would fit
+    without those reservations waits for them.
 
     Args:
         limit: in the currency of the endpoints' prices, at least 0.
-        within: another budget, in which a call has to fit too.
+        within: a parent budget, in which each call must fit too.
     """
 
     def __init__(self, limit: float, within: Budget | None = None) -> None:
@@ -48,27 +48,27 @@ class Budget:
         self._waiting: deque[asyncio.Future[None]] = deque()
 
     def resume(self, run: tuple[str, str], before: Ledger) -> None:
-        """Count what earlier lives of ``run`` (its journal and name) have been charged. Of a run
-        that was here before, all of it is counted already.
+        """Add the charges of earlier sessions of ``run`` (its journal and name), once per run.
 
         Raises:
-            UsageError: they made calls of which nobody can say what they cost.
+            UsageError: an earlier session made calls of unknown cost.
         """
         if run in self._runs:
             return
         if before.unpriced:
             raise UsageError(
-                f"no budget can be kept: this run has made {before.unpriced} attempts already "
-                "whose cost is not known (without prices, or the journal is damaged there); begin "
-                "it anew, or go on without --budget"
+                f"--budget cannot be kept: earlier sessions made {before.unpriced} attempts "
+                "of unknown cost (no prices, or a damaged journal); start "
+                "a new run, or resume without --budget"
             )
         self._runs.add(run)
         self.spent += before.charged
 
     async def reserve(self, each: float, count: int) -> int:
-        """Hold back ``each`` for as many of ``count`` calls as fit: how many those are.
+        """Reserve ``each`` for as many of ``count`` calls as fit; return that number.
 
-        Fewer than ``count`` only where what is spent, and not what is held back, is in the way.
+        Waits while other calls' reservations are in the way, so fewer than ``count`` means that
+        money already spent is.
         """
         count = await self._hold(each, count)
         if self.within is None or not count:
@@ -94,7 +94,7 @@ class Budget:
         return count
 
     def settle(self, reserved: float, spent: float) -> None:
-        """Let go of ``reserved`` and count ``spent``."""
+        """Release ``reserved`` and add ``spent``."""
         self.spent += spent
         self._let_go(reserved)
         if self.within is not None:
@@ -110,8 +110,9 @@ class Budget:
                 turn.set_result(None)
 
     def short_of(self, amount: float) -> Budget:
-        """Of this budget and those that it is within, the first that has less than ``amount``
-        left; this one where none has."""
+        """Return the first of this budget and its parents with less than ``amount`` left, else
+        this.
+        """
         budget: Budget | None = self
         while budget is not None:
             if budget.spent + amount > budget.limit + _ROUNDING:
@@ -121,34 +122,36 @@ class Budget:
 
 
 def check_budgeted(endpoint: Endpoint) -> None:
-    """Refuse an endpoint with which no budget can be kept.
+    """Check that a budget can be kept with an endpoint.
 
     Raises:
-        UsageError: its prices are not known, or its ``extra_body`` may change them.
+        UsageError: its prices are unknown, or its ``extra_body`` may change them.
     """
     if endpoint.cost(1, 1) is None:
         raise UsageError(
-            f"a budget needs prices: give price_in and price_out (per million tokens) of LLM "
-            f"{endpoint.name!r} in a section of veridical.toml"
+            f"--budget requires prices: set price_in and price_out (per million tokens) of LLM "
+            f"{endpoint.name!r} in veridical.toml"
         )
     if endpoint.price_in or endpoint.price_out:
         check_reservable(f"LLM {endpoint.name!r}", endpoint.extra_body)
 
 
 def longest_answer(endpoint: Endpoint, request: ChatRequest) -> int | None:
-    """The most tokens that an answer to ``request`` may have; None where nothing limits it."""
+    """Return the maximum tokens of an answer to ``request``; None if unlimited."""
     limits = (request.max_tokens, longest_of(endpoint.extra_body))
     return max((limit for limit in limits if limit is not None), default=None)
 
 
 def worst_case(endpoint: Endpoint, request: ChatRequest) -> float | None:
-    """The most one answer to ``request`` can cost: a token for each byte of the texts that are
-    sent, and an answer as long as it may be. None where prices, or that length, are not known."""
+    """Return the maximum cost of one answer to ``request``; None if prices or length are unknown.
+
+    Counts one token for each byte of the texts, and an answer of maximum length.
+    """
     tokens_in = _AROUND_ALL + sum(
         _AROUND_A_MESSAGE + len(text.encode("utf-8", "replace")) + IMAGE_TOKENS * images
         for text, images in map(_content, request.messages)
     )
-    if request.schema is not None:  # servers put it before the prompt
+    if request.schema is not None:  # servers prepend the schema to the prompt
         tokens_in += len(json.dumps(request.schema))
     if endpoint.extra_body:
         tokens_in += len(json.dumps(endpoint.extra_body))
@@ -156,7 +159,7 @@ def worst_case(endpoint: Endpoint, request: ChatRequest) -> float | None:
 
 
 def rough_tokens(request: ChatRequest) -> int:
-    """Tokens of the request, roughly, for estimates."""
+    """Estimate the tokens of the request."""
     return sum(
         4 + len(text) // CHARACTERS_PER_TOKEN + _USUAL_IMAGE_TOKENS * images
         for text, images in map(_content, request.messages)
@@ -164,5 +167,5 @@ def rough_tokens(request: ChatRequest) -> int:
 
 
 def _content(message: dict[str, Any]) -> tuple[str, int]:
-    """The text of a message and its number of images."""
+    """Return the text of a message and its number of images."""
     return message_text(message.get("content")), len(images([message]))

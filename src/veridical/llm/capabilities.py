@@ -1,8 +1,8 @@
-"""What a server can do, found out by what becomes of calls that ask for it.
+"""Server capabilities, inferred from the outcome of requests.
 
-A request that uses what a server lacks is either refused (HTTP 400 and the like), or the wish is
-ignored. A refused request is made again without what the refusal names, or without each of what
-has not worked before; if that goes through, it is left out from then on.
+A server that lacks a feature either refuses the request (HTTP 400 and the like) or ignores the
+feature. A refused request is sent again without the features that the refusal names, or without
+each feature that has not worked before. If that succeeds, the feature is left out from then on.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from veridical.llm.endpoints import Endpoint
 from veridical.llm.retries import AttemptError
 
 #: ``max_tokens`` is the parameter of that name: some servers want ``max_completion_tokens``.
-#: ``temperature`` is one that reasoning models refuse.
+#: ``temperature`` is refused by reasoning models.
 Feature: TypeAlias = Literal["n", "logprobs", "schema", "max_tokens", "temperature"]
 _OPTIONAL: tuple[Feature, ...] = ("schema", "logprobs", "n")
-#: Statuses of requests that a server does not understand.
+#: HTTP statuses of requests that a server does not understand.
 _NOT_UNDERSTOOD = frozenset({400, 404, 415, 422, 501})
 _NAMED: dict[Feature, re.Pattern[str]] = {
     "n": re.compile(r"['\"`]n['\"`]|param: n\)|\bn (?:must|should|is|=|>)|\bbest_of\b"),
@@ -29,15 +29,15 @@ _NAMED: dict[Feature, re.Pattern[str]] = {
     "max_tokens": re.compile(r"max_completion_tokens"),
     "temperature": re.compile(r"\btemperature\b"),
 }
-#: Tokens that a model that reasons before it answers may spend on that, besides the answer's.
+#: Maximum tokens that a reasoning model may spend before the answer, in addition to it.
 REASONING_TOKENS = 4096
 
 
 class Capabilities:
-    """What one server can do.
+    """Capabilities of one server.
 
     Args:
-        stated: by its user, who is not doubted.
+        stated: capabilities declared by the user, taken as true.
     """
 
     def __init__(self, stated: Mapping[str, bool]) -> None:
@@ -46,15 +46,15 @@ class Capabilities:
         self._refused: set[str] = set()
 
     def knows(self, feature: str) -> bool | None:
-        """Whether the server has it; None where that has not come up."""
+        """Return True or False if known to be supported or not; None if unknown."""
         return self._stated.get(feature, self._found.get(feature))
 
     def learn(self, feature: str, has: bool) -> None:
-        """What became of a call with ``feature``."""
+        """Record if a call with ``feature`` worked."""
         self._found[feature] = has
 
     def usable(self, request: ChatRequest, count: int) -> frozenset[Feature]:
-        """What a call for ``count`` answers may ask for, of what it could use."""
+        """Return the features that a request for ``count`` answers may use."""
         wanted: dict[Feature, bool] = {
             "n": count > 1,
             "logprobs": request.logprobs is not None,
@@ -65,8 +65,10 @@ class Capabilities:
         return frozenset(f for f, wish in wanted.items() if wish and self.knows(f) is not False)
 
     def suspects(self, used: frozenset[Feature], problem: AttemptError) -> list[frozenset[Feature]]:
-        """What to leave out, in turn, of a request that was refused; nothing where it was refused
-        for another reason."""
+        """Return the feature sets to leave out, in turn, of a refused request.
+
+        Empty if the request was refused for another reason.
+        """
         if problem.status not in _NOT_UNDERSTOOD:
             return []
         named = self.named(used, problem)
@@ -78,13 +80,13 @@ class Capabilities:
 
     @staticmethod
     def named(used: frozenset[Feature], problem: AttemptError) -> frozenset[Feature]:
-        """Features of ``used`` that the refusal speaks of."""
+        """Return the features of ``used`` that the refusal names."""
         return frozenset(f for f in used if _NAMED[f].search(str(problem)))
 
     def lacks(self, features: Iterable[Feature], request: ChatRequest) -> None:
-        """A request went through without ``features`` that was refused with them."""
+        """Record that a refused request succeeded without ``features``."""
         for feature in features:
-            if feature == "schema":  # perhaps only this one
+            if feature == "schema":  # possibly only this schema
                 self._refused.add(_dump(request.schema))
             else:
                 self._found[feature] = False
@@ -93,9 +95,9 @@ class Capabilities:
 def chat_payload(
     endpoint: Endpoint, request: ChatRequest, ordinal: int, count: int, use: frozenset[Feature]
 ) -> dict[str, Any]:
-    """The body of a request for ``count`` answers, of which the first has number ``ordinal``.
+    """Build the body of a request for ``count`` answers, the first with number ``ordinal``.
 
-    A seed is moved on by the number, so that samples asked for one by one differ.
+    A seed is increased by the ordinal, so that samples requested one by one differ.
     """
     longest = "max_tokens" if "max_tokens" in use else "max_completion_tokens"
     payload: dict[str, Any] = {

@@ -1,4 +1,4 @@
-"""Calls of one model behind an OpenAI-compatible server."""
+"""Client of one model behind an OpenAI-compatible server."""
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ from veridical.text.reasoning import answer_only
 
 T = TypeVar("T")
 
-#: Calls taken for each that may be on the wire: under faults most of them wait between attempts.
+#: Calls accepted per slot on the wire: under faults most of them wait between attempts.
 _CALLS_A_SLOT = 4
-_REASONS = "reasons"  # what is known of a model that reasons before it answers
+_REASONS = "reasons"  # capability key: the model reasons before it answers
 
 
 @dataclass
 class CallCounts:
-    """What a client has done.
+    """Counters of a client.
 
     Attributes:
-        attempts: HTTP requests that were let out.
-        retries: those of them that were not a call's first.
-        rejected: those that the server turned away as too many.
-        possibly_paid: answers that may have been charged and never arrived whole, those of calls
-            that a later attempt answered included.
+        attempts: HTTP requests sent.
+        retries: attempts other than a call's first.
+        rejected: attempts that the server refused because of load.
+        possibly_paid: answers that may have been charged and never arrived whole, including those
+            of calls that a later attempt answered.
     """
 
     attempts: int = 0
@@ -46,10 +46,10 @@ class CallCounts:
 
 
 class LlmClient:
-    """Chat with one model of one server. For one event loop.
+    """Chat client for one model of one server, on one event loop.
 
-    Calls are held back as far as the server demands (:mod:`veridical.llm.limiter`) and made again
-    where that may help (:mod:`veridical.llm.retries`). A cancelled call ends at once.
+    Calls are throttled as the server demands (:mod:`veridical.llm.limiter`) and retried where that
+    may help (:mod:`veridical.llm.retries`). A cancelled call ends at once.
 
     Args:
         endpoint: which model of which server; its ``timeout`` is for each attempt, from the
@@ -71,22 +71,22 @@ class LlmClient:
         self.limiter = Limiter(endpoint.max_concurrency)
         self._transport = Transport(endpoint, http)
         self._can = Capabilities(endpoint.supports)
-        self._refused_since: float | None = None  # loop time: no call was taken since
-        self._longest_asked = 0.0  # longest Retry-After since
+        self._refused_since: float | None = None  # loop time since when no call was accepted
+        self._longest_asked = 0.0  # longest Retry-After since then
         self._giving_up: asyncio.TimerHandle | None = None
 
     @property
     def one_by_one(self) -> bool:
-        """Whether several answers take as many calls, as far as is known."""
+        """Return True if the server is known to return one answer per call."""
         return self._can.knows("n") is False
 
     async def chat(
         self, request: ChatRequest, ordinals: Sequence[int] = (0,)
     ) -> list[Reply | LlmError]:
-        """Answers to ``request``: one, or the error in its place, per ordinal, in that order.
+        """Return one reply or error per ordinal, in order.
 
-        Several are asked for in one call where the server can; what it does not give is asked
-        for one by one. An error's ``possibly_paid`` counts its answer's lost attempts.
+        Several answers are requested in one call where the server supports it; missing ones are
+        requested one by one. An error's ``possibly_paid`` counts its answer's lost attempts.
 
         Raises:
             UsageError: the endpoint's key is not in the environment.
@@ -111,7 +111,7 @@ class LlmClient:
     async def _outcomes(
         self, request: ChatRequest, ordinal: int, count: int
     ) -> list[Reply | LlmError]:
-        """Up to ``count`` replies and at least one, or as many errors as were asked for."""
+        """Return at least one and up to ``count`` replies, or ``count`` errors."""
         try:
             return [*await self._replies(request, ordinal, count)]
         except LlmError as e:
@@ -126,13 +126,13 @@ class LlmClient:
         return replies
 
     def _with_room(self, request: ChatRequest) -> ChatRequest:
-        """A request with room for the reasoning of a model that is known to reason."""
+        """Return the request with extra tokens if the model is known to reason."""
         if request.max_tokens is None or not self._can.knows(_REASONS):
             return request
         return replace(request, max_tokens=request.max_tokens + REASONING_TOKENS)
 
     def _reasons(self, request: ChatRequest, replies: Sequence[Reply]) -> bool:
-        """Return True if reasoning took all the tokens, and this is new."""
+        """Return True if reasoning used all the tokens and this was not known before."""
         if request.max_tokens is None or self._can.knows(_REASONS) is not None:
             return False
         return all(
@@ -164,10 +164,10 @@ class LlmClient:
         use: frozenset[Feature],
         problem: AttemptError,
     ) -> tuple[frozenset[Feature], list[Reply]]:
-        """The replies to a refused request without some features, and these.
+        """Send a refused request again without some features; return these and the replies.
 
         Raises:
-            AttemptError: ``problem``, if that does not help.
+            AttemptError: ``problem``, if leaving out features does not help.
         """
         for left_out in self._can.suspects(use, problem):
             fewer = use - left_out
@@ -176,7 +176,7 @@ class LlmClient:
             except AttemptError as e:
                 if e.trouble != "rejected":
                     raise
-                if self._can.named(fewer, e):  # one down, and now it speaks of another
+                if self._can.named(fewer, e):  # the refusal names another one now
                     more, replies = await self._without(request, ordinal, count, fewer, e)
                     return left_out | more, replies
         raise problem
@@ -184,7 +184,7 @@ class LlmClient:
     async def _send(
         self, request: ChatRequest, ordinal: int, count: int, use: frozenset[Feature]
     ) -> list[Reply]:
-        """Make attempts until one brings what can be read."""
+        """Make attempts until one returns a readable reply."""
         answers = count if "n" in use else 1
         payload = chat_payload(self.endpoint, request, ordinal, count, use)
         attempts = Attempts(self.endpoint.attempts)
@@ -236,25 +236,25 @@ class LlmClient:
             await asyncio.sleep(wait)
 
     async def _admitted(self, attempts: int, lost: int) -> Ticket:
-        """Leave to make an attempt.
+        """Wait for permission to make an attempt.
 
         Raises:
-            AttemptError: the server has turned everything away for as long as it is waited for.
+            AttemptError: the server has rejected every call for the endpoint's ``patience``.
         """
         at_once = self._patience() == 0
         ticket = await self.limiter.acquire(again=attempts > 0, at_once=at_once)
         if ticket is None:
-            fate = "not sent" if not attempts else f"given up after {attempts} attempts"
+            fate = "not sent" if not attempts else f"gave up after {attempts} attempts"
             raise AttemptError(
                 "rate_limited",
-                f"{self.endpoint.name}: {fate}: the server has turned every call away for "
-                f"{self.endpoint.patience:g} s (its 'patience' in veridical.toml)",
+                f"{self.endpoint.name}: {fate}: the server has rejected every call for "
+                f"{self.endpoint.patience:g} s ('patience' in veridical.toml)",
                 possibly_paid=lost,
             )
         return ticket
 
     def _follow(self, outcome: Outcome, retry_after: float | None) -> None:
-        """Note since when the server has taken no call, and give it up in time."""
+        """Record when the server began to reject every call, and give up in time."""
         if outcome == "lost":
             return
         if self._giving_up is not None:
@@ -270,8 +270,9 @@ class LlmClient:
         self._giving_up = loop.call_later(self._patience() or 0.0, self.limiter.dismiss)
 
     def _patience(self) -> float | None:
-        """Seconds for which more is waited for a server that turns every call away; None for one
-        that does not."""
+        """Return the seconds left for a server that rejects every call; None for any other
+        server.
+        """
         if self._refused_since is None:
             return None
         until = self._refused_since + self.endpoint.patience + self._longest_asked
@@ -287,7 +288,7 @@ class LlmClient:
         )
 
     def _told(self, problem: AttemptError) -> str:
-        """What a failed attempt means, and what was said of it."""
+        """Describe a failed attempt: its meaning and the server's message."""
         endpoint = self.endpoint
         words = meaning(
             problem.trouble,
@@ -303,7 +304,7 @@ class LlmClient:
     def _stopped(
         self, e: LlmError, attempts: int, problem: AttemptError | None, lost: int
     ) -> LlmError:
-        """Why a call, or another attempt of it, does not fit the budget."""
+        """Build the error of a call, or a retry, that does not fit the budget."""
         if problem is None:
             return e
         tried = f"{attempts} attempts" if attempts > 1 else "one attempt"
@@ -312,8 +313,11 @@ class LlmClient:
 
 
 async def together(calls: Sequence[Coroutine[Any, Any, T]]) -> list[T]:
-    """Results of ``calls``, in order. If one raises, or the caller is cancelled, the others are
-    cancelled and have ended before this returns."""
+    """Return the results of ``calls``, in order.
+
+    If one raises or the caller is cancelled, the others are cancelled and have ended before this
+    returns.
+    """
     tasks = [asyncio.ensure_future(call) for call in calls]
     try:
         return await asyncio.gather(*tasks)

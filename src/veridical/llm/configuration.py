@@ -1,7 +1,7 @@
-"""``veridical.toml``: the user's own, and that of the current folder, which is trusted less.
+"""Configuration file ``veridical.toml``: the user's and the current folder's.
 
-The file of the current folder may come with somebody else's checkout. It may name endpoints, but
-not have the user's secrets sent to them: see :func:`sections`.
+The file of the current folder may come with somebody else's checkout, so it is trusted less. It may
+name endpoints, but not have the user's secrets sent to them: see :func:`sections`.
 """
 
 from __future__ import annotations
@@ -22,46 +22,46 @@ from veridical.text.display import LONGEST_ERROR, cut
 
 S = TypeVar("S")
 
-#: File with the user's endpoints, and the variable that names another one.
+#: Name of the file with the user's endpoints, and the variable that names another file.
 CONFIG = "veridical.toml"
 CONFIG_VARIABLE = "VERIDICAL_CONFIG"
-#: What variables begin with that any file may name as keys.
+#: Prefix of environment variables that any file may name as keys.
 PROJECT_KEYS = "VERIDICAL_LLM_KEY_"
 #: Kinds of sections, and the setting of each that has its address.
 _ADDRESS = {"llm": "base_url", "search": "url"}
 _NAME = re.compile(r"[A-Za-z0-9][\w.-]*")
-#: What people call a key that they put into a file.
+#: Names that people use for a key written into a file.
 _KEYS = frozenset({"key", "api_key", "token"})
 _HOST = re.compile(r"[a-z0-9._-]+|[0-9a-f:.]+")
 _PORTS = {"http": 80, "https": 443}
 
 
 class BuiltIn(NamedTuple):
-    """A service or model that has a name without a file; ``address`` is nothing where it runs
-    here."""
+    """Service or model with a name that needs no file; ``address`` is empty if it runs locally."""
 
     address: str
     key_env: str | None = None
 
 
 class Section(NamedTuple):
-    """A section ``[kind.NAME]``, and the file it is in."""
+    """Section ``[kind.NAME]`` and the file that contains it."""
 
     path: Path
     value: Any
 
 
 def sections(kind: str, built_in: Mapping[str, BuiltIn]) -> dict[str, Section]:
-    """The sections ``[kind.NAME]`` of the configuration, by name. Those of the current folder's
-    file take the place of the user's own, which is said once.
+    """Return the sections ``[kind.NAME]`` of the configuration, by name.
 
-    A file of the current folder may name as a key a variable that begins with
-    :data:`PROJECT_KEYS`, or is in ``key_variables`` of ``[trust]`` in the user's own file, or that
-    the user's own file or ``built_in`` names for the same scheme, host and port.
+    Sections of the current folder's file replace the user's own; a warning is issued once.
+
+    A file of the current folder may name these variables as keys: those that begin with
+    :data:`PROJECT_KEYS`, those in ``key_variables`` of ``[trust]`` in the user's own file, and
+    those that the user's own file or ``built_in`` names for the same scheme, host and port.
 
     Raises:
-        UsageError: a file is not TOML, has a value in place of the sections, or names a variable
-            that it may not.
+        UsageError: a file is not TOML, has a value instead of sections, or names a variable that it
+            may not.
     """
     project, users_file = _files()
     ours = {} if users_file is None else _tables(*users_file, kind)
@@ -69,7 +69,9 @@ def sections(kind: str, built_in: Mapping[str, BuiltIn]) -> dict[str, Section]:
         return ours
     path, content = project
     if "trust" in content:
-        raise UsageError(f"{path}: [trust] is for your own file, {_own_path()}")
+        raise UsageError(
+            f"{path}: [trust] is allowed only in your own file: move it to {_own_path()}"
+        )
     theirs = _tables(path, content, kind)
     for name, section in theirs.items():
         _check_key(kind, name, section, {} if users_file is None else users_file[1], built_in)
@@ -80,21 +82,22 @@ def sections(kind: str, built_in: Mapping[str, BuiltIn]) -> dict[str, Section]:
 def read_section(
     settings_of: type[S], kind: str, name: str, section: Section, reserved: Collection[str] = ()
 ) -> S:
-    """The dataclass ``settings_of`` that the section ``[kind.NAME]`` describes.
+    """Read the section ``[kind.NAME]`` as the dataclass ``settings_of``.
 
     Args:
-        reserved: no names of sections.
+        reserved: names that no section may have.
 
     Raises:
-        UsageError: it is not as it should be, or holds a key.
+        UsageError: the section is invalid, or contains a key.
     """
     where = f"{section.path}: [{kind}.{name}]"
     if not _NAME.fullmatch(name) or name in reserved:
-        raise UsageError(f"{where}: {name!r} cannot be a name")
+        raise UsageError(f"{where}: {name!r} is a reserved or invalid name; choose another")
     if isinstance(section.value, dict) and not _KEYS.isdisjoint(section.value):
         raise UsageError(
-            f"{where}: keys are not kept in files; put it in an environment variable and name that "
-            "by key_env"
+            f"{where}: keys are not allowed in files; put the key in an environment "
+            "variable and set "
+            "key_env to its name"
         )
     try:
         return settings(settings_of, section.value, where, name=name)
@@ -105,12 +108,12 @@ def read_section(
 
 
 def _files() -> tuple[tuple[Path, dict[str, Any]] | None, tuple[Path, dict[str, Any]] | None]:
-    """The current folder's file and the user's own, as far as they are there."""
+    """Return the current folder's file and the user's own, each None if missing."""
     name = os.environ.get(CONFIG_VARIABLE)
     if name:
         path = Path(name).expanduser()
         if not path.is_file():
-            raise UsageError(f"{CONFIG_VARIABLE} names {name!r}, which is no file")
+            raise UsageError(f"{CONFIG_VARIABLE} names {name!r}, which is not a file")
         return None, (path, _content(path))
     project, users_file = Path(CONFIG), _own_path()
     if not users_file.is_file():
@@ -135,7 +138,7 @@ def _content(path: Path) -> dict[str, Any]:
 def _tables(path: Path, content: dict[str, Any], kind: str) -> dict[str, Section]:
     tables = content.get(kind, {})
     if not isinstance(tables, dict):
-        raise UsageError(f"{path}: {kind!r} holds sections, as in [{kind}.NAME]")
+        raise UsageError(f"{path}: {kind!r} must contain sections, as in [{kind}.NAME]")
     return {name: Section(path, value) for name, value in tables.items()}
 
 
@@ -146,9 +149,10 @@ def _check_key(
     users_content: Mapping[str, Any],
     built_in: Mapping[str, BuiltIn],
 ) -> None:
-    """
+    """Check the variable that a section names as its key.
+
     Raises:
-        UsageError: the section names a variable as its key that it may not.
+        UsageError: the section may not name this variable.
     """
     variable, address = _key_and_address(kind, section.value)
     if variable is None or variable.startswith(PROJECT_KEYS) or variable in _trusted(users_content):
@@ -164,20 +168,21 @@ def _check_key(
     ):
         return
     raise UsageError(
-        f"{section.path}: [{kind}.{name}] would send the variable {variable} to "
+        f"{section.path}: [{kind}.{name}] would send the environment variable {variable} to "
         f"{origin or address!r}. A file of the current folder may come from somebody else, so it "
-        f"may name variables that begin with {PROJECT_KEYS} alone. If you trust it with this one, "
-        f"write into {_own_path()}:\n  [trust]\n  key_variables = [{json.dumps(variable)}]"
+        f"may name only variables that begin with {PROJECT_KEYS}. If you trust it with this one, "
+        f"add to {_own_path()}:\n  [trust]\n  key_variables = [{json.dumps(variable)}]"
     )
 
 
 def _trusted(users_content: Mapping[str, Any]) -> list[str]:
-    """Variables that the user's own file lets any file name."""
+    """Return the variables that the user's own file lets any file name."""
     trust = users_content.get("trust", {})
     listed = trust.get("key_variables", []) if isinstance(trust, dict) else None
     if not isinstance(listed, list) or not all(isinstance(v, str) for v in listed):
         raise UsageError(
-            f'{_own_path()}: [trust] holds key_variables = ["NAME", ...], names of variables'
+            f'{_own_path()}: [trust] must contain key_variables = ["NAME", ...] (names of '
+            "variables)"
         )
     return listed
 
@@ -185,15 +190,15 @@ def _trusted(users_content: Mapping[str, Any]) -> list[str]:
 def _tell_of(
     kind: str, name: str, section: Section, users_section: Section | None, built_in: BuiltIn | None
 ) -> None:
-    """Say that a name does not mean what it means elsewhere."""
+    """Warn that a section replaces another one of the same name."""
     mine = _place(kind, section.value)
-    message = f"[{kind}.{name}] of {section.path.absolute()} ({mine}) takes the place of"
+    message = f"[{kind}.{name}] of {section.path.absolute()} ({mine}) replaces"
     if users_section is not None and users_section.value != section.value:
         warn_once(
             f"{message} the one in {users_section.path} ({_place(kind, users_section.value)})"
         )
     if built_in is not None and origin_of(built_in.address) != mine:
-        there = origin_of(built_in.address) or "runs here"
+        there = origin_of(built_in.address) or "runs locally"
         warn_once(f"{message} the built-in {name} ({there})")
 
 
@@ -206,7 +211,7 @@ def _key_and_address(kind: str, value: Any) -> tuple[str | None, str]:
     if not isinstance(value, dict):
         return None, ""
     variable, address = value.get("key_env"), value.get(_ADDRESS[kind])
-    # what is no text is refused where the section is read
+    # a value that is not a text is refused where the section is read
     return (
         variable if isinstance(variable, str) else None,
         address if isinstance(address, str) else "",
@@ -214,7 +219,7 @@ def _key_and_address(kind: str, value: Any) -> tuple[str | None, str]:
 
 
 def origin_of(address: str) -> str | None:
-    """Scheme, host and port of an address, in one form; None of what is no plain one."""
+    """Return scheme, host and port of an address in one form; None if it is not a plain address."""
     try:
         parts = urlsplit(address)
         host, port = parts.hostname or "", parts.port

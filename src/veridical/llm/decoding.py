@@ -1,7 +1,7 @@
-"""Decoding methods: how the next token is chosen.
+"""Decoding methods: selection of the next token.
 
-The five of the Mirage study (Kulkarni 2025, section 2 and appendix C.3): greedy, beam search
-(b = 3), ancestral sampling, top-k (k = 40) and top-p (p = 0.95).
+The five of the Mirage study (Kulkarni 2025, section 2 and appendix C.3): greedy, beam search (b =
+3), ancestral sampling, top-k (k = 40) and top-p (p = 0.95).
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ Kind = Literal["greedy", "beam", "ancestral", "top_k", "top_p"]
 
 FORMS = "greedy, beam:WIDTH, ancestral, top_k:K or top_p:P"
 MIRAGE = ("greedy", "beam:3", "ancestral", "top_k:40", "top_p:0.95")
-_ALL = -1  # top_k: every token
-#: Hosts whose interface has no top_k: it would be refused, or (Ollama) passed over in silence.
+_ALL = -1  # top_k value for all tokens
+#: Hosts whose interface has no top_k: they refuse it or (Ollama) ignore it silently.
 _WITHOUT_TOP_K = ("api.openai.com", "api.anthropic.com", "generativelanguage.googleapis.com")
 _OLLAMA_PORT = 11434
 
 
 @dataclass(frozen=True)
 class Decoding:
-    """One method.
+    """Decoding method.
 
     Attributes:
-        value: beam width, k or p; None for the others.
+        value: beam width, k or p; None for the other methods.
     """
 
     kind: Kind
@@ -41,31 +41,33 @@ class Decoding:
 
     @property
     def draws(self) -> bool:
-        """Whether it is random, so that it gives samples."""
+        """Return True if the method is random, so that it yields samples."""
         return self.kind not in ("greedy", "beam")
 
     @property
     def top_p(self) -> float | None:
-        """What a request says; servers cut by defaults of their own unless told not to."""
+        """Return the ``top_p`` to send; without it, servers apply defaults of their own."""
         if not self.draws:
             return None
         return self.value if self.kind == "top_p" and self.value is not None else 1.0
 
     @property
     def top_k(self) -> int | None:
-        """What a request says. That every token counts is said by :func:`endpoint_for`, to
-        servers that know ``top_k``."""
+        """Return the ``top_k`` to send.
+
+        :func:`endpoint_for` disables the cut for servers that know ``top_k``.
+        """
         return int(self.value) if self.kind == "top_k" and self.value is not None else None
 
 
 def parse_decoding(text: str) -> Decoding:
-    """Read ``greedy``, ``beam:3``, ``ancestral``, ``top_k:40`` or ``top_p:0.95``.
+    """Parse ``greedy``, ``beam:3``, ``ancestral``, ``top_k:40`` or ``top_p:0.95``.
 
     Raises:
-        UsageError: it is none of them, or its number is out of range.
+        UsageError: the text is none of these, or its number is out of range.
     """
     kind, colon, number = text.strip().partition(":")
-    wrong = UsageError(f"a decoding is {FORMS}, not {text!r}")
+    wrong = UsageError(f"unknown decoding: {text!r}; give {FORMS}")
     if kind in ("greedy", "ancestral"):
         if colon:
             raise wrong
@@ -83,7 +85,7 @@ def parse_decoding(text: str) -> Decoding:
 
 
 def has_top_k(endpoint: Endpoint) -> bool:
-    """Whether the server of ``endpoint`` is to be sent ``top_k``."""
+    """Return True if the server of ``endpoint`` accepts ``top_k``."""
     if endpoint.runs_here:
         return True
     parts = urlsplit(endpoint.base_url)
@@ -91,10 +93,10 @@ def has_top_k(endpoint: Endpoint) -> bool:
 
 
 def endpoint_for(decoding: Decoding, endpoint: Endpoint) -> Endpoint:
-    """``endpoint`` with what it must be told beside the request for ``decoding`` to be that.
+    """Return ``endpoint`` with the extra settings that ``decoding`` needs.
 
     Raises:
-        UsageError: the server cannot decode so.
+        UsageError: the server does not support the method.
     """
     here = endpoint.kind == "torch"
     if decoding.kind == "beam":
@@ -103,15 +105,15 @@ def endpoint_for(decoding: Decoding, endpoint: Endpoint) -> Endpoint:
                 endpoint, extra_body={**endpoint.extra_body, "num_beams": int(decoding.value or 1)}
             )
         raise UsageError(
-            f"{endpoint.name}: beam search is not part of the chat interface; name a model on "
+            f"{endpoint.name}: the chat API has no beam search; use a model on "
             "this disk: --llm torch:FOLDER (extra [torch])"
         )
     if not decoding.draws or here:
         return endpoint
     if not has_top_k(endpoint):
         if decoding.kind == "top_k":
-            raise UsageError(f"{endpoint.name} has no top_k; use ancestral or top_p:P")
+            raise UsageError(f"{endpoint.name} does not support top_k; use ancestral or top_p:P")
         return endpoint
-    # llama.cpp cuts by top_k and min_p unless told not to; vLLM as the model's files say.
+    # llama.cpp cuts by top_k and min_p by default; vLLM cuts as the model's files say.
     cuts = {"min_p": 0.0} if decoding.kind == "top_k" else {"min_p": 0.0, "top_k": _ALL}
     return replace(endpoint, extra_body={**endpoint.extra_body, **cuts})

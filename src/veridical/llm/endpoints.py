@@ -1,6 +1,6 @@
-"""Endpoints: which server, which model, what it costs, and where its key is.
+"""LLM endpoints: server, model, prices and key.
 
-They are named in ``veridical.toml``, of the current folder or of the user's configuration folder:
+They are named in ``veridical.toml``, in the current folder or the user's configuration folder:
 
 .. code-block:: toml
 
@@ -29,11 +29,11 @@ from veridical.llm.extra_body import check_extra_body
 from veridical.weights import checkers
 from veridical.weights.download import SMOLLM2, WEIGHTS
 
-#: Holds the key for an endpoint given by its address alone. Never another service's key.
+#: Variable with the key of an endpoint given by its address alone. Never another service's key.
 URL_KEY = "VERIDICAL_LLM_KEY"
 ENDPOINT_FORMS = forms("llm")
 _HERE = ("local", "torch", "fake")  # kinds that need no server
-#: What a server can be said to support, or not, in place of finding out.
+#: Capabilities that a section may declare, instead of having them detected.
 CAPABILITIES = ("n", "logprobs", "schema", "echo")
 
 
@@ -75,7 +75,9 @@ class Endpoint:
     def __post_init__(self) -> None:
         _check_address(self)
         if not self.model and not self.runs_here:
-            raise UsageError(f"LLM {self.name!r}: name the model, as in {self.base_url}#MODEL")
+            raise UsageError(
+                f"LLM {self.name!r}: the model is missing; append it, as in {self.base_url}#MODEL"
+            )
         for name in ("price_in", "price_out"):
             price = getattr(self, name)
             if price is not None and not 0 <= price < float("inf"):
@@ -92,39 +94,41 @@ class Endpoint:
 
     @property
     def kind(self) -> str:
-        """``local``, ``torch`` or ``fake`` where no server need be running."""
+        """Return ``local``, ``torch`` or ``fake`` if no server is needed, else an empty text."""
         name = ModelName.parse(self.base_url)
         return "" if name.alone or name.kind not in _HERE else name.kind
 
     @property
     def runs_here(self) -> bool:
-        """Whether nothing leaves this machine and no server need be running."""
+        """Return True if the model runs locally and nothing leaves this machine."""
         return self.kind in _HERE or self.base_url == checkers.AUTO
 
     @property
     def llama_cpp(self) -> bool:
-        """Whether llama.cpp runs the model here: it reads a common beginning of prompts once, and
-        tells the probabilities of tokens."""
+        """Return True if llama.cpp runs the model locally.
+
+        It caches common prompt prefixes and returns token probabilities.
+        """
         return self.kind == "local"
 
     @property
     def identity(self) -> str:
-        """The settings of the endpoint that a reply depends on. Not its name, prices or limits."""
+        """Return the settings that a reply depends on (not the name, prices or limits)."""
         parts = [self.base_url.rstrip("/"), self.model]
         if self.extra_body:
             parts.append(json.dumps(self.extra_body, sort_keys=True))
         return "\n".join(parts)
 
     def key(self) -> str | None:
-        """The bearer token, from the environment.
+        """Return the bearer token from the environment.
 
         Raises:
-            UsageError: the variable that should hold it is not set, or holds no usable token.
+            UsageError: the variable is not set, or contains no usable token.
         """
         return key_from(self.key_env, f"LLM {self.name!r}")
 
     def cost(self, tokens_in: int | None, tokens_out: int | None) -> float | None:
-        """Price of a call with these tokens; None where a price or a count is not known."""
+        """Return the price of a call with these tokens; None if a price or a count is unknown."""
         total = 0.0
         for tokens, price in ((tokens_in, self.price_in), (tokens_out, self.price_out)):
             if price == 0 or tokens == 0:
@@ -136,21 +140,21 @@ class Endpoint:
 
 
 def key_from(variable: str | None, whose: str) -> str | None:
-    """The key in an environment variable; None where none is named.
+    """Return the key in an environment variable; None if no variable is named.
 
     Args:
-        whose: for messages.
+        whose: the owner, for messages.
 
     Raises:
-        UsageError: the variable is not set, or holds no usable key.
+        UsageError: the variable is not set, or contains no usable key.
     """
     if variable is None:
         return None
     key = os.environ.get(variable, "").strip()
     if not key:
-        raise UsageError(f"{whose} needs its key in the variable {variable}")
+        raise UsageError(f"{whose} needs a key; set the environment variable {variable}")
     if not (key.isascii() and key.isprintable()):
-        raise UsageError(f"{variable} holds characters that no key has")
+        raise UsageError(f"{variable} contains characters that no key has; set it again")
     return key
 
 
@@ -177,7 +181,7 @@ _PROVIDERS = {
     "ollama": _Provider("http://127.0.0.1:11434/v1", None, {"n": False, "echo": False}, price=0.0),
 }
 
-#: Names that mean something without a file; also of models that run here.
+#: Names that need no file, including models that run locally.
 _BUILT_IN = {
     **{name: BuiltIn(p.base_url, p.key_env) for name, p in _PROVIDERS.items()},
     **dict.fromkeys(
@@ -196,11 +200,11 @@ _BUILT_IN = {
 
 
 def find_endpoint(spec: str, *, named_only: bool = False) -> Endpoint:
-    """The endpoint that ``spec`` names (see :data:`ENDPOINT_FORMS`).
+    """Return the endpoint that ``spec`` names (see :data:`ENDPOINT_FORMS`).
 
     Args:
-        named_only: take names from ``veridical.toml`` alone. For specs that come from elsewhere
-            than the user's own command line: a request may name an endpoint, never give a URL.
+        named_only: accept only names of ``veridical.toml``. For specs from outside the user's own
+            command line: a request may name an endpoint, never give a URL.
 
     Raises:
         UsageError: ``spec`` has none of the forms, or the configuration cannot be read.
@@ -238,29 +242,29 @@ def find_endpoint(spec: str, *, named_only: bool = False) -> Endpoint:
         )
     names = ", ".join(sorted(named)) or "none"
     raise UsageError(
-        f"{spec!r} names no LLM. Named in {CONFIG}: {names}. Forms:\n  "
+        f"{spec!r} is not a known LLM. Named in {CONFIG}: {names}. Forms:\n  "
         + "\n  ".join(ENDPOINT_FORMS)
     )
 
 
 def _best_checker() -> str:
-    """Return the largest checker that is here, as a spec.
+    """Return the largest installed checker, as a spec.
 
     Raises:
-        UsageError: none is here.
+        UsageError: no checker is installed.
     """
     best = checkers.best()
     if best is None:
         names = " or ".join(f"veridical models get {name}" for name in checkers.CHECKERS)
-        raise UsageError(f"auto: no checker is here; {names}")
+        raise UsageError(f"llm auto: no checker is installed; run {names}")
     return f"local:{best.name}"
 
 
 def configured() -> dict[str, Endpoint]:
-    """Endpoints of the configuration (:mod:`veridical.llm.configuration`), by name.
+    """Return the endpoints of the configuration (:mod:`veridical.llm.configuration`), by name.
 
     Raises:
-        UsageError: a file is not TOML, or a section is not as it should be.
+        UsageError: a file is not TOML, or a section is invalid.
     """
     return {
         name: read_section(Endpoint, "llm", name, section, _HERE)
@@ -276,10 +280,12 @@ def _check_address(endpoint: Endpoint) -> None:
         parts = urlsplit(url)
         port = parts.port
     except ValueError as e:
-        raise UsageError(f"LLM {endpoint.name!r}: {url!r} is no address: {e}") from None
+        raise UsageError(f"LLM {endpoint.name!r}: {url!r} is not an address: {e}") from None
     if "@" in parts.netloc:
-        raise UsageError("an LLM's address holds no credentials: put the key in a variable")
+        raise UsageError(
+            "an LLM's address may not contain credentials; put the key in an environment variable"
+        )
     if parts.scheme not in ("http", "https") or not parts.hostname or port == 0:
-        raise UsageError(f"LLM {endpoint.name!r}: {url!r} is no http(s) address")
+        raise UsageError(f"LLM {endpoint.name!r}: {url!r} is not an http(s) address")
     if parts.query or parts.fragment:
         raise UsageError(f"LLM {endpoint.name!r}: {url!r} must end before any '?' or '#'")

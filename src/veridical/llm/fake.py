@@ -1,4 +1,4 @@
-"""A scripted chat model for tests: no server, no key, the same answers every time."""
+"""Scripted chat model for tests: no server, no key, repeatable answers."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ _RULE = {"contains", "text", "logprobs", "finish_reason", "refusal"}
 
 
 class FakeLlm:
-    """Answers by a script, at once.
+    """Chat model that answers from a script, without delay.
 
     Args:
-        answer: the text of every answer; or texts by what the conversation contains (the first
-            that fits; ``""`` fits all); or a function of the request, whose ``ordinal`` tells
-            samples apart. What it returns may be an :class:`LlmError`.
+        answer: one of: the text of every answer; texts by a part of the conversation (the first
+            match wins; ``""`` matches all); or a function of the request, whose ``ordinal``
+            distinguishes samples. The function may return an :class:`LlmError`.
         name: the endpoint's and the model's name. Two scripts under one name share a journal.
 
     Attributes:
-        asked: requests by how often they came, each ordinal by itself.
+        asked: requests with their counts, each ordinal separately.
     """
 
     def __init__(
@@ -41,29 +41,28 @@ class FakeLlm:
 
     @classmethod
     def read(cls, path: str | Path) -> FakeLlm:
-        """The script in a JSON file: a list of rules, of which the first that fits answers::
+        """Read a script from a JSON file: a list of rules, of which the first match answers::
 
-            [{"contains": "capital", "text": ["Paris", "Lyon"]}, {"text": "I do not know."}]
+        [{"contains": "capital", "text": ["Paris", "Lyon"]}, {"text": "I do not know."}]
 
         A list of texts answers the samples in turn. ``logprobs``, ``finish_reason`` and
         ``refusal`` are optional.
 
-        Raises:
-            UsageError: there is no such file, or it is no such list.
+        Raises: UsageError: the file does not exist, or is not such a list.
         """
         try:
             rules = json.loads(Path(path).read_text("utf-8"))
             if not isinstance(rules, list):
-                raise ValueError("it is no list of rules")
+                raise ValueError("it is not a list of rules")
             script = _by_rules([_rule(r) for r in rules])
         except (OSError, ValueError, RecursionError) as e:
-            raise UsageError(f"{path}: no script for a fake LLM: {e}") from None
+            raise UsageError(f"{path}: not a script for a fake LLM: {e}") from None
         return cls(script, name=str(path))
 
     async def chat(
         self, request: ChatRequest, ordinals: Sequence[int] = (0,)
     ) -> list[Reply | LlmError]:
-        """One outcome per ordinal. Words count as tokens."""
+        """Return one outcome per ordinal; words count as tokens."""
         outcomes: list[Reply | LlmError] = []
         for ordinal in ordinals:
             one = ChatRequest(**{**_fields(request), "ordinal": ordinal})
@@ -76,7 +75,7 @@ class FakeLlm:
         return outcomes
 
     async def close(self) -> None:
-        """Nothing to let go of."""
+        """Do nothing; there is nothing to release."""
 
 
 def _fields(request: ChatRequest) -> dict[str, Any]:
@@ -84,7 +83,7 @@ def _fields(request: ChatRequest) -> dict[str, Any]:
 
 
 def _conversation(request: ChatRequest) -> str:
-    """The texts of all messages."""
+    """Return the texts of all messages."""
     return "\n".join(message_text(m.get("content")) for m in request.messages)
 
 
@@ -96,18 +95,20 @@ def _by_content(answer: str | Mapping[str, str]) -> Script:
         for part, text in texts.items():
             if part in conversation:
                 return text
-        return LlmError("malformed", "the script has no answer to this")
+        return LlmError(
+            "malformed", "no rule of the fake LLM's script matches this request; add one"
+        )
 
     return script
 
 
 def _rule(rule: Any) -> tuple[str, list[Reply]]:
     if not isinstance(rule, dict) or not set(rule) <= _RULE or "text" not in rule:
-        raise ValueError(f"a rule has 'text' and, where wanted, {sorted(_RULE - {'text'})}")
+        raise ValueError(f"a rule must have 'text' and may have {sorted(_RULE - {'text'})}")
     texts = rule["text"] if isinstance(rule["text"], list) else [rule["text"]]
     part = rule.get("contains", "")
     if not texts or not all(isinstance(t, str) for t in [*texts, part]):
-        raise ValueError("'text' is a text or a list of some, 'contains' a text")
+        raise ValueError("'text' must be a text or a list of texts, 'contains' a text")
     tokens = rule.get("logprobs")
     logprobs = None if tokens is None else tuple(map(TokenLogprob.model_validate, tokens))
     reason = rule.get("finish_reason", "stop")
@@ -120,6 +121,8 @@ def _by_rules(rules: Sequence[tuple[str, list[Reply]]]) -> Script:
         for part, replies in rules:
             if part in conversation:
                 return replies[request.ordinal % len(replies)]
-        return LlmError("malformed", "the script has no answer to this")
+        return LlmError(
+            "malformed", "no rule of the fake LLM's script matches this request; add one"
+        )
 
     return script

@@ -1,4 +1,4 @@
-"""Cores that nobody else is using, when a local model starts and while it runs."""
+"""Count of idle CPU cores, for the threads of a local model."""
 
 from __future__ import annotations
 
@@ -8,12 +8,15 @@ from collections.abc import Collection
 from pathlib import Path
 
 _PROC = Path("/proc")
-_LOOK = 0.2  # seconds in which others are watched; the kernel counts hundredths
+_LOOK = 0.2  # seconds of observation; the kernel counts hundredths
 
 
 def free_cores() -> int:
-    """Cores nobody else is using now, at least one. llama.cpp's threads wait for each other by
-    spinning, so that one thread too many makes it many times slower."""
+    """Return the number of idle cores now, at least one.
+
+    llama.cpp's threads wait for each other by spinning, so one thread too many makes it many times
+    slower.
+    """
     try:
         cores = os.sched_getaffinity(0)
         before, mine, started = _ticks(cores), time.process_time(), time.perf_counter()
@@ -21,22 +24,24 @@ def free_cores() -> int:
         busy, idle = (after - was for after, was in zip(_ticks(cores), before, strict=True))
         own = (time.process_time() - mine) / (time.perf_counter() - started)
         others = len(cores) * busy / max(busy + idle, 1) - own
-    except (AttributeError, OSError, ValueError):  # no Linux: the mean of the last minute
+    except (AttributeError, OSError, ValueError):  # not Linux: the load average of the last minute
         load = os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0
         return max(1, round((os.cpu_count() or 1) - load))
     return _left(len(cores), others)
 
 
 class FreeCores:
-    """Watches how many cores others leave to a process."""
+    """Monitor of the cores that other processes leave free."""
 
     def __init__(self) -> None:
         self._last: tuple[int, int, int] | None = None
 
     def look(self, pid: int) -> int | None:
-        """Return the number of cores that were free for the process ``pid`` since the last look,
-        at least one; None the first time, after less than a second, and where the kernel does not
-        say."""
+        """Return the cores that were free for the process ``pid`` since the last call, at least
+        one.
+
+        None on the first call, after less than a second, and if the kernel does not report it.
+        """
         try:
             cores = os.sched_getaffinity(0)
             now = (*_ticks(cores), _own_ticks(pid))
@@ -57,16 +62,16 @@ def _left(cores: int, others: float) -> int:
 
 
 def _ticks(cores: Collection[int]) -> tuple[int, int]:
-    """Return the time that ``cores`` were busy, and idle, since the machine started."""
+    """Return the busy and idle ticks of ``cores`` since the machine started."""
     names = {f"cpu{core}" for core in cores}
     lines = (line.split() for line in (_PROC / "stat").read_text("ascii").splitlines())
     rows = [[int(n) for n in line[1:9]] for line in lines if line and line[0] in names]
-    idle = sum(row[3] + row[4] for row in rows)  # also waiting for a disk
+    idle = sum(row[3] + row[4] for row in rows)  # includes waiting for a disk
     return sum(map(sum, rows)) - idle, idle
 
 
 def _own_ticks(pid: int) -> int:
-    """Return the processor time of a process, all its threads together."""
+    """Return the processor time of a process, summed over its threads."""
     text = (_PROC / str(pid) / "stat").read_text("utf-8", "replace")
     user, system = text.rpartition(")")[2].split()[11:13]
     return int(user) + int(system)

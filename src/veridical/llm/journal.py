@@ -1,15 +1,15 @@
-"""The journal: every reply of a language model, so that none is ever paid for twice.
+"""Journal of language model replies, so that none is paid for twice.
 
-One sqlite file (WAL), rows inserted and never altered. A call is on record before it leaves, with
-what each of its attempts may cost, and its reply before anyone sees it. So a process killed at any
-point leaves calls that are answered, failed, or lost; a lost one may have been paid, and counts as
-paid at its worst case.
+One sqlite file (WAL), in which rows are inserted and never altered. A call is recorded before it is
+sent, with the worst-case cost of each attempt, and its reply is recorded before the caller gets it.
+So a process killed at any point leaves calls that are answered, failed or lost. A lost call may
+have been paid, and counts as paid at its worst case.
 
-Replies and sums of money are sealed (:mod:`veridical.files.seals`): what is damaged, or was not
-written with this computer's secret, counts as absent.
+Replies and sums of money are sealed (:mod:`veridical.files.seals`): a row that is damaged, or was
+not written with this computer's secret, counts as absent.
 
-Several processes may share a file. Each claims a reply before it asks for it, and the others wait
-for that; a claim of a process that is dead is void.
+Several processes may share a file. Each claims a reply before requesting it, and the others wait
+for the reply; a claim of a dead process is void.
 """
 
 from __future__ import annotations
@@ -37,13 +37,15 @@ from veridical.llm.writers import Writers
 T = TypeVar("T")
 _Waiter: TypeAlias = "threading.Event | asyncio.Future[None]"
 
-#: The journal's name in a store or a run directory.
+#: The journal's file name in a store or a run directory.
 JOURNAL = "journal.sqlite"
-_TOGETHER = 4096  # operations a transaction
+_TOGETHER = 4096  # operations per transaction
 
 
 def request_key(identity: str, request: ChatRequest) -> bytes:
-    """The key of a request's reply from the endpoint with ``identity``, its ordinal aside."""
+    """Return the key of a request's reply from the endpoint with ``identity``, ignoring its
+    ordinal.
+    """
     r = request
     shape = (r.temperature, r.max_tokens, r.top_p, r.top_k, r.seed, r.stop, r.logprobs, r.schema)
     text = _CANONICAL(["chat-1", identity, shape, r.messages])
@@ -51,7 +53,7 @@ def request_key(identity: str, request: ChatRequest) -> bytes:
 
 
 def sample_key(request: bytes, ordinal: int) -> bytes:
-    """The key of one of several samples of a request."""
+    """Return the key of one of several samples of a request."""
     return request + ordinal.to_bytes(8, "big", signed=True)
 
 
@@ -59,17 +61,17 @@ _CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode
 
 
 class Journal:
-    """Replies by key, in the file ``path``; in memory where that is None.
+    """Replies by key, in the file ``path``; in memory if ``path`` is None.
 
-    Coroutines may be called from any event loop. What they say is written is committed.
+    Coroutines may be called from any event loop. A write is committed when its coroutine returns.
 
     Attributes:
-        damaged: keys whose newest reply was found damaged, or not to be of this computer, until
-            somebody has counted them.
+        damaged: keys whose newest reply is damaged or from another computer, until they are
+            counted.
 
     Raises:
-        UsageError: the file cannot be opened, has another format, or was made with another
-            secret than this computer's.
+        UsageError: the file cannot be opened, has another format, or was made with another secret
+            than this computer's.
     """
 
     def __init__(self, path: Path | None) -> None:
@@ -86,7 +88,7 @@ class Journal:
             place = ":memory:" if path is None else path
             self._db = sqlite3.connect(place, check_same_thread=False, timeout=60)
             self._db.execute("PRAGMA journal_mode=WAL")
-            # Survives the process; after a power cut the last replies may be asked for again.
+            # Survives the process; after a power cut the last replies may be requested again.
             self._db.execute("PRAGMA synchronous=NORMAL")
             version = self._db.execute("PRAGMA user_version").fetchone()[0]
             if version not in (0, rows.FORMAT):
@@ -103,38 +105,49 @@ class Journal:
         self._thread.start()
 
     def session(self, run: str) -> int:
-        """A new session of ``run``: the number under which its calls leave."""
+        """Start a session of ``run``; return the number that its calls have."""
         return self._now(lambda db: rows.open_session(db, run))
 
     def take_up(self, run: str) -> None:
-        """``run`` is at work here until :meth:`put_down`.
+        """Lock ``run`` for this process until :meth:`unlock_run`.
 
         Raises:
-            UsageError: it is at work in another process.
+            UsageError: another process holds the lock.
         """
         key = rows.run_key(run)
         if not self._now(lambda db: self._claims(db, [key], again=True)):
-            raise UsageError(f"this run is at work in another process; both write to {self.path}")
+            raise UsageError(
+                f"this run is active in another process, which also writes to {self.path}; "
+                "wait until it ends"
+            )
 
     def put_down(self, run: str) -> None:
-        """``run`` has ended; another process may take it up once this returns."""
+        """Unlock ``run``; another process may lock it once this returns."""
         if not self._closed:
             self._now(lambda db: rows.release(db, [rows.run_key(run)]))
 
     def totals(self, run: str) -> Ledger:
-        """What all sessions of ``run`` have called so far. Of calls without an outcome it says
-        that they are possibly paid, so no other session of the run may be at work."""
+        """Return the totals of all sessions of ``run`` so far.
+
+        Calls without an outcome count as possibly paid, so no other session of the run may be
+        active.
+        """
         return self._now(lambda db: rows.totals(db, run))
 
     async def find(self, keys: Sequence[bytes]) -> dict[bytes, HeldReply]:
-        """The newest reply under each of ``keys`` that has one. A damaged one counts as none."""
+        """Return the newest reply under each of ``keys`` that has one. Damaged replies count as
+        absent.
+        """
         return await self._later(lambda db: rows.find(db, keys, self.damaged))
 
     async def claim(
         self, keys: Sequence[bytes], attempt: int
     ) -> tuple[list[bytes], dict[bytes, Reply]]:
-        """Claim ``keys`` to ask for here, until :meth:`release`: those claimed, and replies of this
-        attempt or a later one that have come since. Others ask for the rest."""
+        """Claim ``keys`` for this process until :meth:`release`.
+
+        Return the claimed keys, and the replies of this attempt or a later one that have arrived
+        since. Other processes request the rest.
+        """
 
         def work(db: sqlite3.Connection) -> tuple[list[bytes], dict[bytes, Reply]]:
             claimed = self._claims(db, keys)
@@ -146,19 +159,22 @@ class Journal:
         return await self._later(work)
 
     def release(self, keys: Sequence[bytes]) -> None:
-        """Others may ask for ``keys`` again."""
+        """Release the claims on ``keys``, so that other processes may request them."""
         if not self._closed:
             self._operations.put(_Operation(lambda db: rows.release(db, keys), threading.Event()))
 
     def number(self, session: int) -> int:
-        """A new number for a call, or an attempt, of ``session``."""
+        """Return a new number for a call, or an attempt, of ``session``."""
         number = self._next.get(session, session * rows.SESSION)
         self._next[session] = number + 1
         return number
 
     async def leave(self, calls: Sequence[tuple[int, bytes, int]], attempt: Leaving) -> None:
-        """Put on record that an attempt leaves now, and ``(call, key, attempt)`` of the calls
-        whose first it is."""
+        """Record an attempt before it is sent.
+
+        Args:
+            calls: ``(call, key, attempt)`` of the calls whose first attempt it is.
+        """
 
         def write(db: sqlite3.Connection) -> None:
             rows.insert(db, "calls", calls)
@@ -167,7 +183,7 @@ class Journal:
         await self._later(write)
 
     async def settle(self, settled: Sequence[Settled]) -> None:
-        """Write down what attempts have cost."""
+        """Record the costs of attempts."""
         await self._later(lambda db: rows.settle(db, settled))
 
     async def end(
@@ -176,8 +192,9 @@ class Journal:
         failures: Sequence[tuple[int, str]] = (),
         settled: Sequence[Settled] = (),
     ) -> None:
-        """Write down replies, the ``(call, trouble)`` of calls that brought none, and what their
-        attempts have cost: all of it or nothing."""
+        """Record replies, failures as ``(call, trouble)`` and the costs of attempts, in one
+        transaction.
+        """
 
         def write(db: sqlite3.Connection) -> None:
             rows.write_replies(db, answers)
@@ -187,11 +204,11 @@ class Journal:
         await self._later(write)
 
     async def reject(self, keys: Sequence[tuple[bytes, int]]) -> None:
-        """Mark the replies under ``(key, attempt)`` as of no use: see :class:`HeldReply`."""
+        """Mark the replies under ``(key, attempt)`` as unusable: see :class:`HeldReply`."""
         await self._later(lambda db: rows.insert(db, "rejected", keys))
 
     def close(self) -> None:
-        """Finish what was begun and close the file."""
+        """Finish the pending operations and close the file."""
         if not self._closed:
             self._closed = True
             if self._writers is not None:
@@ -205,7 +222,7 @@ class Journal:
     def _claims(
         self, db: sqlite3.Connection, keys: Sequence[bytes], *, again: bool = False
     ) -> list[bytes]:
-        """Claim those of ``keys`` that nobody else has; ``again`` also those claimed here."""
+        """Claim the ``keys`` that no writer holds; ``again`` includes those claimed here."""
         if self._writers is None:
             return list(keys)
         me = self._writers.name
@@ -236,13 +253,13 @@ class Journal:
 
     def _put(self, work: Callable[[sqlite3.Connection], T], waiter: _Waiter) -> _Operation[T]:
         if self._closed:
-            raise UsageError("the journal is closed")
+            raise UsageError("the journal is closed; open it again")
         operation = _Operation(work, waiter)
         self._operations.put(operation)
         return operation
 
     def _work(self) -> None:
-        """Carry out operations; whatever waits shares one transaction."""
+        """Carry out operations; all that are pending share one transaction."""
         stop = False
         while not stop:
             batch: list[_Operation[Any]] = []
@@ -260,7 +277,7 @@ class Journal:
                 with self._db:
                     for operation in batch:
                         operation.run(self._db)
-            except sqlite3.Error as e:  # the commit: nothing of the batch is on disk
+            except sqlite3.Error as e:  # the commit failed: nothing of the batch is on disk
                 for operation in batch:
                     operation.error = e
             _wake(operation.waiter for operation in batch)
@@ -281,14 +298,14 @@ class _Operation(Generic[T]):
 
     def result(self) -> T:
         if isinstance(self.error, (sqlite3.Error, OSError)):
-            raise UsageError(f"the journal cannot be read or written: {self.error}")
+            raise UsageError(f"cannot read or write the journal: {self.error}")
         if self.error is not None:
             raise self.error
         return self._value
 
 
 def _wake(waiters: Iterable[_Waiter]) -> None:
-    """Tell those who wait that what they wait for is done: each event loop once, in order."""
+    """Resolve the futures of ``waiters``, in order, with one call per event loop."""
     by_loop: dict[asyncio.AbstractEventLoop, list[asyncio.Future[None]]] = {}
     for waiter in waiters:
         if isinstance(waiter, threading.Event):

@@ -1,7 +1,8 @@
-"""A journal's rows kept elsewhere too, piece by piece, so that another computer can go on with it.
+"""Incremental copies of a journal, so that another computer can resume it.
 
-Rows are inserted and never altered, so a piece is the rows that no piece before it has. Pieces are
-sealed (:mod:`veridical.files.seals`): what was not written with this computer's secret is not read.
+Rows are inserted and never altered, so a piece contains the rows that no earlier piece has. Pieces
+are sealed (:mod:`veridical.files.seals`): a piece that was not written with this computer's secret
+is not read.
 """
 
 from __future__ import annotations
@@ -20,8 +21,8 @@ from veridical.llm import journal_rows as rows
 from veridical.llm.journal import Journal
 from veridical.llm.ledger import Ledger
 
-_PIECE = "journal piece"  # what the seal is for
-#: Tables that are copied, by what identifies a row: all but whose file it is, and who is at work.
+_PIECE = "journal piece"  # purpose of the seal
+#: Tables that are copied, with the columns that identify a row. Ownership and claims are left out.
 _TABLES = {
     "sessions": ("id",),
     "calls": ("id",),
@@ -32,31 +33,32 @@ _TABLES = {
     "attempts": ("id",),
     "settled": ("id",),
 }
-_SESSIONS = 1 << 31  # sqlite's integers end with the calls of the last one
-_LEAP = 64  # a leap to a new session takes at most such a part of those that are left
+_SESSIONS = 1 << 31  # sqlite's integers end with the calls of the last session
+_LEAP = 64  # a jump to a new session takes at most this part of the numbers left
 
 
 class Foreign(UsageError):
-    """A piece has not the seal of this computer's secret."""
+    """A piece is not sealed with this computer's secret."""
 
 
 class JournalCopies:
-    """What of the journal in the file ``path`` is kept elsewhere."""
+    """Copies of the journal in the file ``path``."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._kept: dict[str, set[tuple[Any, ...]]] = {table: set() for table in _TABLES}
 
     def take_in(self, pieces: list[bytes]) -> None:
-        """Add the rows of all ``pieces``, which are in any order. Sessions of the journal have
-        numbers from here on that no other computer's have.
+        """Add the rows of all ``pieces``, in any order.
+
+        Later sessions of the journal have numbers that no other computer's sessions have.
 
         Raises:
-            Foreign: not all of them are sealed with this computer's secret; nothing is added.
+            Foreign: a piece is not sealed with this computer's secret; nothing is added.
             UsageError: the journal cannot be opened or written.
         """
         found = [row for piece in pieces for row in _read(piece)]
-        Journal(self._path).close()  # makes it, where there is none
+        Journal(self._path).close()  # creates the file if missing
         with self._open("rw") as db, db:
             for table, row in found:
                 marks = ",".join("?" * len(row))
@@ -67,8 +69,9 @@ class JournalCopies:
             db.execute("INSERT INTO sessions VALUES (?, '')", (last + leap,))
 
     def piece(self) -> bytes | None:
-        """The rows that are not kept elsewhere yet, which are taken to be from now on; None where
-        there is none, or no call was ever made.
+        """Return the rows that have not been copied yet, and mark them as copied.
+
+        None if there are no new rows, or no call was ever made.
 
         Raises:
             UsageError: the journal cannot be read.
@@ -77,7 +80,7 @@ class JournalCopies:
         new: list[tuple[str, tuple[Any, ...]]] = []
         if self._path.exists():
             with self._open("ro") as db:
-                db.execute("BEGIN")  # all tables as of one moment
+                db.execute("BEGIN")  # all tables at one point in time
                 called = db.execute("SELECT EXISTS (SELECT 1 FROM calls)").fetchone()[0]
                 for table, names in _TABLES.items() if called else ():
                     which = db.execute(f"SELECT {', '.join(names)} FROM {table}").fetchall()
@@ -95,7 +98,7 @@ class JournalCopies:
         return seal(str(rows.FORMAT), text, purpose=_PIECE).hex().encode() + b"\n" + text
 
     def totals(self, *, but: str) -> list[Ledger]:
-        """What each run has called that ever wrote to the journal, ``but`` one.
+        """Return the totals of each run in the journal, except ``but``.
 
         Raises:
             UsageError: the journal cannot be read.
@@ -113,7 +116,7 @@ class JournalCopies:
             with contextlib.closing(sqlite3.connect(address, uri=True, timeout=60)) as db:
                 yield db
         except sqlite3.Error as e:
-            raise UsageError(f"the journal {self._path} cannot be read or written: {e}") from None
+            raise UsageError(f"cannot read or write the journal {self._path}: {e}") from None
 
 
 def _read(piece: bytes) -> list[tuple[str, tuple[Any, ...]]]:
@@ -125,7 +128,7 @@ def _read(piece: bytes) -> list[tuple[str, tuple[Any, ...]]]:
 
 
 def _plain(value: Any) -> Any:
-    """A value of a row, as JSON has it: bytes in a list, by themselves."""
+    """Return a row's value in JSON form: bytes as a list with one text."""
     return [base64.b64encode(value).decode()] if isinstance(value, bytes) else value
 
 

@@ -1,4 +1,4 @@
-"""What is in a journal's file: its tables, its seals, and what they come to."""
+"""Tables of the journal's file: rows, seals and totals."""
 
 from __future__ import annotations
 
@@ -44,9 +44,9 @@ CREATE TABLE IF NOT EXISTS claims (
     key BLOB PRIMARY KEY, writer TEXT NOT NULL
 ) WITHOUT ROWID;
 """
-#: Tokens that a server had read before; journals of earlier versions have no such table.
+#: Prompt tokens served from a server's cache; journals of earlier versions lack this table.
 CACHED = "CREATE TABLE IF NOT EXISTS cached (call INTEGER PRIMARY KEY, tokens INTEGER NOT NULL)"
-_OWNER, _REPLY, _HELD, _COST = (  # what seals are for
+_OWNER, _REPLY, _HELD, _COST = (  # purposes of seals
     "journal owner",
     "journal reply",
     "journal held",
@@ -54,11 +54,11 @@ _OWNER, _REPLY, _HELD, _COST = (  # what seals are for
 )
 SESSION = 1 << 32  # ids of a session's calls: session * SESSION + 0, 1, 2, ...
 _LOOKUP = 500  # sqlite's variable limit is 999 in old builds
-_SHORT = 512  # bytes that are not worth packing
+_SHORT = 512  # bytes below which packing does not pay
 
 
 class HeldReply(NamedTuple):
-    """The newest reply under a key. ``rejected``: whoever asked could make nothing of it."""
+    """Newest reply under a key. ``rejected``: the caller could not use it."""
 
     reply: Reply
     attempt: int
@@ -66,7 +66,7 @@ class HeldReply(NamedTuple):
 
 
 class JournaledCall(NamedTuple):
-    """What is written of a call that brought a reply."""
+    """Record of a call that returned a reply."""
 
     call: int
     key: bytes
@@ -76,8 +76,7 @@ class JournaledCall(NamedTuple):
 
 
 class Leaving(NamedTuple):
-    """An attempt that leaves: for how many answers, and what they may cost at worst (None where
-    that is not known)."""
+    """Attempt about to be sent: number of answers and worst-case cost (None if unknown)."""
 
     number: int
     answers: int
@@ -85,8 +84,7 @@ class Leaving(NamedTuple):
 
 
 class Settled(NamedTuple):
-    """What an attempt has cost (None where it is not known at all), and how many of its answers
-    may have been paid and never came."""
+    """Cost of an attempt (None if unknown), and number of its answers possibly paid and lost."""
 
     number: int
     cost: float | None
@@ -94,7 +92,7 @@ class Settled(NamedTuple):
 
 
 def write_replies(db: sqlite3.Connection, answers: Sequence[JournaledCall]) -> None:
-    """Put replies in, sealed."""
+    """Insert replies, sealed."""
     rows = []
     for a in answers:
         usage = a.reply.usage
@@ -108,7 +106,7 @@ def write_replies(db: sqlite3.Connection, answers: Sequence[JournaledCall]) -> N
 
 
 def write_attempt(db: sqlite3.Connection, attempt: Leaving) -> None:
-    """Put in an attempt that leaves, sealed."""
+    """Insert an attempt that is about to be sent, sealed."""
     row = (attempt.number, attempt.answers, _real(attempt.held))
     insert(db, "attempts", [(*row, seal(_numbers(*row), purpose=_HELD))])
 
@@ -130,14 +128,14 @@ def open_session(db: sqlite3.Connection, run: str) -> int:
 def find(
     db: sqlite3.Connection, keys: Sequence[bytes], damaged: set[bytes]
 ) -> dict[bytes, HeldReply]:
-    """Newest good replies; keys of which a newer one is not good go to ``damaged``."""
+    """Return the newest valid replies; add keys with a newer invalid reply to ``damaged``."""
     newest: dict[bytes, HeldReply] = {}
     bad: dict[bytes, int] = {}
     for i in range(0, len(keys), _LOOKUP):
         part = keys[i : i + _LOOKUP]
         marks = ",".join("?" * len(part))
         useless = set(db.execute(f"SELECT key, attempt FROM rejected WHERE key IN ({marks})", part))
-        # In the index's own order, which ends with the call: of one attempt the first counts.
+        # In the index's own order, which ends with the call: among equal attempts the first counts.
         rows = db.execute(
             "SELECT key, attempt, prompt, completion, body, seal FROM replies "
             f"WHERE key IN ({marks}) ORDER BY key, attempt, call",
@@ -152,7 +150,7 @@ def find(
                     mark, key, _numbers(attempt, prompt, completion), body, purpose=_REPLY
                 )
                 if not whole:
-                    raise ValueError("not its seal")
+                    raise ValueError("wrong seal")
                 reply = _load(_unpack(body), Usage(prompt, completion))
                 newest[key] = HeldReply(reply, attempt, (key, attempt) in useless)
             except (zlib.error, ValueError, TypeError, AttributeError):
@@ -164,7 +162,7 @@ def find(
 
 
 def totals(db: sqlite3.Connection, run: str) -> Ledger:
-    """All that was ever called under one run's name."""
+    """Return the totals of all calls under one run's name."""
     ledger = Ledger()
     for (session,) in db.execute("SELECT id FROM sessions WHERE run = ?", (run,)).fetchall():
         ids = (session * SESSION, (session + 1) * SESSION - 1)
@@ -202,8 +200,11 @@ def totals(db: sqlite3.Connection, run: str) -> Ledger:
 def _owed(
     number: int, answers: Any, held: Any, mark: Any, cost: Any, lost: Any, cost_mark: Any
 ) -> tuple[float | None, int]:
-    """What an attempt costs, as far as known, and how many of its answers are lost. Sums without
-    their seal count as not there: the cost is then the worst case, and that is not known."""
+    """Return the known cost of an attempt and the number of its lost answers.
+
+    A sum with a wrong seal counts as absent: the cost is then the worst case, or None if that is
+    absent too.
+    """
     with contextlib.suppress(TypeError):
         if sealed(cost_mark, _numbers(number, cost, lost), purpose=_COST):
             return cost, lost
@@ -223,17 +224,17 @@ def release(db: sqlite3.Connection, keys: Iterable[bytes]) -> None:
 
 
 def run_key(run: str) -> bytes:
-    """What claims a run: no key of a reply is as short."""
+    """Return the key that claims a run; no reply's key is as short."""
     return hashlib.blake2b(run.encode("utf-8", "replace"), digest_size=16).digest()
 
 
 def _numbers(*values: float | None) -> str:
-    """Numbers as a seal covers them."""
+    """Return numbers in the form that a seal covers."""
     return json.dumps(values)
 
 
 def _real(money: float | None) -> float | None:
-    """Money as the file gives it back."""
+    """Return an amount of money in the form that the file returns."""
     return None if money is None else float(money)
 
 
@@ -250,18 +251,23 @@ def check_owner(db: sqlite3.Connection, path: Path | None) -> None:
     good = row is not None and all(isinstance(part, bytes) for part in row)
     if not good or not sealed(row[1], row[0], purpose=_OWNER):
         raise UsageError(
-            f"journal {path} was not made with this computer's secret, so its replies cannot be "
-            f"trusted, and are not asked and paid for again unasked: set {SECRET_VARIABLE} as "
-            "where it was made, name another --store, or remove it"
+            f"journal {path} was made with another secret than this computer's, so its "
+            "replies cannot be "
+            f"trusted: set {SECRET_VARIABLE} to the value "
+            "used there, choose another --store, or remove the file"
         )
 
 
 def foreign_format(path: Path | None, version: int) -> UsageError:
     if version > FORMAT:
-        return UsageError(f"journal {path} has format {version}; known is {FORMAT}")
+        return UsageError(
+            f"journal {path} has format {version}, but this version reads {FORMAT}; "
+            "choose "
+            "another --store"
+        )
     return UsageError(
-        f"journal {path} has format {version}, whose replies have no seals and cannot be trusted: "
-        "remove it or name another --store, and its replies are asked for again"
+        f"journal {path} has format {version}, whose replies have no seals and cannot be trusted; "
+        "remove it or choose another --store (its replies are then requested again)"
     )
 
 
@@ -270,7 +276,7 @@ def _pack(body: bytes) -> bytes:
 
 
 def _unpack(body: bytes) -> bytes:
-    # JSON of ours begins with a bracket, and what zlib packs with 0x78.
+    # Our JSON begins with a bracket, zlib data with 0x78.
     return body if body[:1] == b"[" else zlib.decompress(body)
 
 

@@ -1,4 +1,4 @@
-"""What language models were asked for and what that cost. Unknown is never 0."""
+"""Totals of LLM calls and their cost. Unknown is never 0."""
 
 from __future__ import annotations
 
@@ -10,27 +10,25 @@ from veridical.core.messages import Reply
 
 @dataclass
 class Ledger:
-    """Counts of one run, over all its lives. Each answer asked for is one call.
+    """Counts of one run, over all its sessions. Each requested answer is one call.
 
     Attributes:
-        calls: answers asked of a server.
-        answered, failed: what became of them.
-        tokens_in, tokens_out: of the answered calls whose usage is known.
-        tokens_cached: those of ``tokens_in`` that servers say they need not read, having read the
-            same beginning of a prompt before.
-        without_usage, without_cost: answered calls of which tokens, or money, are not known.
-        known_cost: money for the others.
-        possibly_paid: answers that left a server, perhaps, and never arrived: charged, perhaps.
-        charged: money as a budget counts it: the cost of what is known, and the worst case of
-            what is not.
-        unpriced: attempts of which neither is known.
-        retries: attempts after the first, in this life.
-        journaled: answers taken from the journal, in this life.
-        shared: answers another asker was already waiting for, in this life.
-        not_sent: calls that the budget stopped, in this life.
-        damaged: replies in the journal that were damaged or not of this computer and are asked
-            for again, in this life.
-        again: calls that were made because an earlier reply could not be read, in this life.
+        calls: answers requested from a server.
+        answered, failed: their outcomes.
+        tokens_in, tokens_out: tokens of the answered calls with known usage.
+        tokens_cached: part of ``tokens_in`` that servers report as read from a prompt cache.
+        without_usage, without_cost: answered calls of unknown tokens, or unknown cost.
+        known_cost: money for the other answered calls.
+        possibly_paid: answers that may have left a server and never arrived: perhaps charged.
+        charged: money as a budget counts it: known costs, and the worst case of unknown ones.
+        unpriced: attempts with neither a known cost nor a known worst case.
+        retries: attempts after the first, in this session.
+        journaled: answers taken from the journal, in this session.
+        shared: answers that another caller had already requested, in this session.
+        not_sent: calls that the budget stopped, in this session.
+        damaged: journaled replies that were damaged or from another computer and are requested
+            again, in this session.
+        again: calls made because an earlier reply could not be read, in this session.
     """
 
     calls: int = 0
@@ -54,16 +52,16 @@ class Ledger:
 
     @property
     def cost(self) -> float | None:
-        """Money for the answered calls; None where that of any is not known."""
+        """Return the money for the answered calls; None if any cost is unknown."""
         return None if self.without_cost else self.known_cost
 
     @property
     def tokens(self) -> int | None:
-        """Tokens of the answered calls, in and out; None where those of any are not known."""
+        """Return the tokens of the answered calls, in and out; None if any are unknown."""
         return None if self.without_usage else self.tokens_in + self.tokens_out
 
     def answer(self, reply: Reply, cost: float | None) -> None:
-        """Enter an answered call."""
+        """Add an answered call."""
         self.answered += 1
         self.tokens_in += reply.usage.prompt or 0
         self.tokens_out += reply.usage.completion or 0
@@ -73,17 +71,19 @@ class Ledger:
         self.without_cost += cost is None
 
     def charge(self, money: float | None) -> None:
-        """Enter what an attempt costs, or may cost at worst; None where that is not known."""
+        """Add the cost of an attempt, or its worst case; None if unknown."""
         self.charged += money or 0.0
         self.unpriced += money is None
 
     @property
     def used(self) -> bool:
-        """Whether anything was asked for at all."""
+        """Return True if anything was requested."""
         return bool(self.calls or self.journaled or self.not_sent)
 
     def as_dict(self) -> dict[str, Any]:
-        """Figures of the JSON summary; ``tokens`` and ``cost`` None where not wholly known."""
+        """Return the figures of the JSON summary; ``tokens`` and ``cost`` are None if partly
+        unknown.
+        """
         return {
             "calls": self.calls,
             "answered": self.answered,

@@ -1,23 +1,24 @@
-"""How many calls are under way at once, and how fast they leave: found out, and kept polite.
+"""Adaptive limits on concurrent calls and call rate.
 
-Two things are limited: calls under way (``slots``) and calls a second (``rate``). Servers push
-back for either, and do not say which; so what was in the way of the rejected call is cut, and
-what is in the way of waiting calls grows.
+Two quantities are limited: calls in flight (``slots``) and calls per second (``rate``). Servers
+reject calls for either without saying which. So the limit that delayed the rejected call is cut,
+and the limit that delays waiting calls grows.
 
-- Slow start: slots at most double a round of calls and a second, while all are in use, until a
-  call is first rejected. Only then is there a rate. Is it one of the first few dozen, then slots
-  only stop to grow until a second one tells more: servers fail now and then, and what is known of
-  no load but a tiny one cannot be told from a limit.
-- A rejection (429, 503, 529) halves, or cuts by a fifth where all had been well for a while; once
-  per episode: rejections of calls that had left before the cut say nothing new of the cut.
-- How many of those were rejected says how far over the limit they were. Within a second of the
-  cut, growth is back at just under the limit that follows.
-- From there growth is by 1 % a second, doubling every four seconds since the last cut, and only
-  while calls wait for what grows.
-- After several rejections in a row nothing is sent until the server's Retry-After is over, and
-  then one call, whose answer decides.
-- Rejections that do not get rarer when the load is cut have another cause: the cuts are undone
-  and that share of rejections borne (:mod:`veridical.llm.noise`).
+- Slow start: while all slots are in use, slots at most double per round of calls and per
+  second, until a call is first rejected. Only then is there a rate. If one of the first few
+  dozen calls is rejected, slots only stop growing until a second rejection: servers fail now
+  and then, and at a tiny load such a failure cannot be told from a limit.
+- A rejection (429, 503, 529) halves the limit, or cuts it by a fifth after a calm period. It
+  does so once per episode: rejections of calls sent before the cut carry no information
+  about the cut.
+- The share of those calls that were rejected shows how far above the limit they were. Within
+  a second of the cut, growth is back just under the limit that follows.
+- After that, growth is 1 % per second, doubling every four seconds since the last cut, and
+  only while calls wait for the limit that grows.
+- After several rejections in a row nothing is sent until the server's Retry-After is over.
+  Then one call is sent, and its outcome decides.
+- Rejections that do not get rarer at a lower load have another cause: the cuts are undone and
+  that share of rejections is accepted (:mod:`veridical.llm.rejections`).
 """
 
 from __future__ import annotations
@@ -36,32 +37,32 @@ Hindrance = Literal["slots", "pace"]
 
 _START = 10
 _CUT, _GENTLE_CUT = 0.5, 0.8
-_CALM = 2.0  # seconds without a cut after which the next is gentle
+_CALM = 2.0  # seconds without a cut after which the next one is gentle
 _SHORTEST_EPISODE = 0.1  # seconds
-_UNDER = 0.97  # of the limit that rejections point to
-_NEAR = 0.8  # of a level that has just brought a rejection: not far over the limit, at first
-_TELLING = 8  # calls whose rejections say how far over the limit they were
-_GROWTH = 0.01  # a second
+_UNDER = 0.97  # of the limit that rejections indicate
+_NEAR = 0.8  # of a level that was just rejected: not far above the limit, at first
+_TELLING = 8  # calls whose rejections show how far above the limit they were
+_GROWTH = 0.01  # per second
 _GROWTH_DOUBLES = 4.0  # seconds
 _FASTEST_GROWTH = 0.5
-_SLOWEST = 4.0  # calls a second that rejections alone can lead to
+_SLOWEST = 4.0  # calls per second: rejections alone cannot lead to fewer
 _IN_A_ROW = 8
-_SILENCE = 0.5  # seconds without a call that was accepted
+_SILENCE = 0.5  # seconds without an accepted call
 _SLACK = 0.05  # seconds of lateness that may be caught up
 _TICK = 0.001  # seconds: finer than timers are
 _LONG_PAUSE = 5.0
-_HEADROOM = 1.25  # of the pace in slow start over what the slots can take
+_HEADROOM = 1.25  # of the pace in slow start above what the slots can take
 
 
 @dataclass(eq=False)
 class Ticket:
-    """A call under way.
+    """Call in flight.
 
     Attributes:
-        serial: counts calls.
+        serial: ordinal of the call.
         started: loop time.
-        load: calls under way as it left, itself included.
-        hindered: what it had to wait for.
+        load: calls in flight when it was sent, itself included.
+        hindered: the limit that delayed it.
     """
 
     serial: int
@@ -72,15 +73,15 @@ class Ticket:
 
 @dataclass
 class _Episode:
-    """What began with a rejection.
+    """State after a first rejection.
 
     Attributes:
-        what: was cut.
-        before: its level, until then.
-        calm: whether all had been well for a while.
-        first, end: serials of the rejected call, and of the first that left after the cut.
-        limit: as far as it is known.
-        calls, rejected: those between them whose answer is here.
+        what: the limit that was cut.
+        before: its level until then.
+        calm: whether no cut had occurred for a while.
+        first, end: serials of the rejected call, and of the first call sent after the cut.
+        limit: the estimated limit, if known.
+        calls, rejected: counts between these serials, of calls with an outcome.
     """
 
     what: Hindrance
@@ -96,56 +97,55 @@ class _Episode:
 
 
 class Limiter:
-    """Lets calls out. For one event loop.
+    """Adaptive limiter of calls, for one event loop.
 
     Args:
-        most: calls under way at once, from 1.
+        most: maximum calls in flight, from 1.
     """
 
     def __init__(self, most: int) -> None:
         self.most = most
         self.slots = float(min(_START, most))
-        self.rate = math.inf  # calls a second
+        self.rate = math.inf  # calls per second
         self.under_way = 0
         self._waiting: deque[asyncio.Future[Ticket | None]] = deque()
         self._timer: asyncio.TimerHandle | None = None
         self._serial = 0
-        self._next = -math.inf  # when the next call may leave
+        self._next = -math.inf  # when the next call may be sent
         self._hindrance: Hindrance | None = None
         self._slow_start = True
-        self._credit = 0.0  # growth that accepted calls have earned
+        self._credit = 0.0  # growth earned by accepted calls
         self._grown_at = -math.inf
         self._episode = _Episode("pace", math.inf, True, 0, 0, -math.inf, math.inf, over=True)
         self._goal: dict[Hindrance, float] = {
             "slots": 0.0,
             "pace": 0.0,
-        }  # up to which growth is fast
+        }  # level up to which growth is fast
         self._latency: float | None = None
         self._accepted: deque[float] = deque()  # times, back to the horizon
-        self._began = math.inf  # when the first call left
+        self._began = math.inf  # when the first call was sent
         self._row = 0  # rejections since a call was accepted
         self._asked = 0.0  # longest Retry-After among these
         self._pauses = 0  # in a row
-        self._paused = -math.inf  # from when
+        self._paused = -math.inf  # since when
         self._paused_until = -math.inf
-        self._before_pause = 0  # serials below this left before it
+        self._before_pause = 0  # serials below this were sent before it
         self._trying = False  # after a pause: one call at a time
         self._trial: Ticket | None = None
         self._quota_since: float | None = None
         self._quota_taken = 0
-        self._held = False  # in slow start, after a rejection: no growth until more is known
+        self._held = False  # in slow start, after a rejection: no growth until the next one
         self._noise = RejectionNoise()
 
     async def acquire(self, *, again: bool = False, at_once: bool = False) -> Ticket | None:
-        """Wait until a call may leave. Each ticket must be given back by :meth:`release`.
+        """Wait until a call may be sent. Each ticket must be returned by :meth:`release`.
 
         Args:
             again: the call was tried before: it goes first.
             at_once: do not wait.
 
         Returns:
-            None where it may not leave: it would have to wait, or waits when :meth:`dismiss` is
-            called.
+            None if the call may not be sent: it would have to wait, or :meth:`dismiss` was called.
         """
         turn: asyncio.Future[Ticket | None] = asyncio.get_running_loop().create_future()
         if again:
@@ -166,7 +166,7 @@ class Limiter:
             raise
 
     def dismiss(self) -> None:
-        """Nobody waits any longer."""
+        """Cancel all waiting calls."""
         waiting, self._waiting = self._waiting, deque()
         for turn in waiting:
             if not turn.done():
@@ -175,8 +175,11 @@ class Limiter:
     def release(
         self, ticket: Ticket, outcome: Outcome, *, retry_after: float | None = None
     ) -> None:
-        """A call has ended: the server took it (whatever the answer), or rejected it for being
-        too much, or is not known to have done either."""
+        """Record the outcome of a call.
+
+        The server accepted it (with any answer) or rejected it because of load, or neither is
+        known.
+        """
         now = asyncio.get_running_loop().time()
         self.under_way -= 1
         if ticket is self._trial:
@@ -216,7 +219,9 @@ class Limiter:
         self._hindrance = None
 
     def _in_the_way(self, now: float) -> float | None:
-        """When to look again, ``inf`` for as soon as a call ends; None where nothing is."""
+        """Return the time to check again (``inf``: when a call ends); None if a call may be
+        sent.
+        """
         if self._paused_until > now:
             return self._paused_until
         if self._trial is not None:
@@ -243,10 +248,10 @@ class Limiter:
         self._let_out()
 
     def _interval(self) -> float:
-        """Seconds between two calls."""
+        """Return the seconds between two calls."""
         if self.rate < math.inf:
             return 1 / self.rate
-        # Slow start without pace would send in bursts, which limits a second do not bear.
+        # Slow start without a pace would send bursts, which per-second limits reject.
         if self._slow_start and self._latency is not None and self.slots < self.most:
             return self._latency / (_HEADROOM * self.slots)
         return 0.0
@@ -264,16 +269,16 @@ class Limiter:
         self._grow(now)
 
     def _horizon(self) -> float:
-        """Seconds over which the accepted rate is taken."""
+        """Return the seconds over which the accepted rate is measured."""
         return max(1.0, 2 * (self._latency or 0.0))
 
     def _accepted_rate(self, now: float) -> float:
-        """Calls a second that the server has lately taken."""
+        """Return the calls per second that the server has recently accepted."""
         since = max(now - self._horizon(), self._quota_since or -math.inf)
         return sum(1 for at in self._accepted if at >= since) / max(now - since, _TICK)
 
     def _try_out(self, outcome: Outcome, now: float, retry_after: float | None) -> None:
-        """The one call after a pause has ended."""
+        """Process the outcome of the single call after a pause."""
         if outcome == "rejected":
             self._asked = retry_after or 0.0
             self._pause(now)
@@ -281,7 +286,7 @@ class Limiter:
             self._trying = False
             self._pauses = 0
             if self._paused_until - self._paused > _LONG_PAUSE and self._quota_taken:
-                # A quota for longer than a second: the pause belongs to what it allows.
+                # A quota for longer than a second: the pause belongs to the allowed rate.
                 assert self._quota_since is not None
                 allowed = self._quota_taken / (now - self._quota_since)
                 self.rate = max(min(self.rate, allowed), _SLOWEST)
@@ -302,7 +307,7 @@ class Limiter:
         elif self._slow_start:
             step = min(self._credit, self.slots * math.log(2) * passed)
             self._credit -= step
-            # Time that credit did not cover is kept for the next call of the same instant.
+            # Time that the credit did not cover is kept for the next call at the same instant.
             self._grown_at = max(self._grown_at, now - 1) + step / (self.slots * math.log(2))
             self.slots += step
         elif self._episode.over:
@@ -367,10 +372,10 @@ class Limiter:
         most = before if calm or self._episode.what != what else self._episode.limit
         self._episode = _Episode(what, before, calm, ticket.serial, self._serial, now, most)
         self._grown_at = now
-        self._next = max(self._next, now + self._interval())  # nothing is left to catch up
+        self._next = max(self._next, now + self._interval())  # there is no lateness to catch up
 
     def _follow(self, ticket: Ticket, rejected: bool, now: float) -> None:
-        """Learn from what comes of the calls about a cut how deep it should have been."""
+        """Estimate from the calls around a cut how deep it should have been."""
         episode = self._episode
         if episode.over or ticket.serial < episode.first:
             return
@@ -381,12 +386,12 @@ class Limiter:
         episode.over = True
         limit = episode.before
         if episode.calls >= _TELLING:
-            # The first was one by definition and says nothing of the share.
+            # The first was rejected by definition and carries no information about the share.
             limit *= 1 - (episode.rejected - 1) / (episode.calls - 1)
         elif not episode.calm:
             limit *= _NEAR
         if not episode.calm and episode.what == "pace":
-            # What has lately been accepted can be borne, unless it was a burst.
+            # The recently accepted level is sustainable, unless it was a burst.
             limit = max(limit, min(self._accepted_rate(now), episode.limit))
         episode.limit = limit
         self._goal[episode.what] = _UNDER * limit

@@ -1,4 +1,4 @@
-"""The LLMs of an engine: endpoints by name, each opened once, and the runs they work for."""
+"""LLMs of an engine: endpoints by name, and the accounts of runs."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @runtime_checkable
 class NamedClient(ChatClient, Protocol):
-    """A client that says which endpoint it stands for, as :class:`veridical.llm.fake.FakeLlm`."""
+    """Client with an endpoint, such as :class:`veridical.llm.fake.FakeLlm`."""
 
     endpoint: Endpoint
 
@@ -34,15 +34,15 @@ class Llms:
     """Opened endpoints, on one event loop.
 
     Args:
-        default: the LLM of those who name none.
+        default: the LLM of callers that name none.
         store: folder of the journal that runs share; None gives each run its own.
-        budget: money that all runs together may spend, their earlier lives included.
-        named_only: take names from ``veridical.toml`` alone, never an address: for specs that
-            come with requests from elsewhere.
+        budget: money that all runs together may spend, earlier sessions included.
+        named_only: accept only names of ``veridical.toml``, never an address: for specs from
+            outside requests.
         connect: opens the client of an endpoint.
 
     Raises:
-        UsageError: there is no such endpoint, or a budget is set that cannot be kept with it.
+        UsageError: no such endpoint exists, or no budget can be kept with it.
     """
 
     def __init__(
@@ -71,7 +71,7 @@ class Llms:
         elif default is not None:
             if not hasattr(default, "endpoint"):
                 raise UsageError(
-                    f"llm must be a text or a client with an endpoint, not {default!r}"
+                    f"llm must be a name or a client with an endpoint, not {default!r}"
                 )
             self._client = default
             self.default = default.endpoint
@@ -79,21 +79,20 @@ class Llms:
             self._check(self.default)
 
     def calls(self) -> tuple[int, int]:
-        """Answers that were obtained so far, and those asked for: the former and what is waited
-        for."""
+        """Return the number of answers obtained so far, and of answers obtained or pending."""
         services = list(self._services.values())
         answered = sum(service.obtained for service in services)
         return answered, answered + sum(service.waiting for service in services)
 
     def endpoint(self, spec: str | None = None) -> Endpoint:
-        """The endpoint called ``spec``, or the default.
+        """Return the endpoint called ``spec``, or the default.
 
         Raises:
             UsageError: there is none.
         """
         if spec is None or (self.default is not None and spec == self.default.name):
             if self.default is None:
-                raise UsageError(f"no LLM was named: give one ({option_named('llm', 'NAME')})")
+                raise UsageError(f"no LLM is named; give one ({option_named('llm', 'NAME')})")
             return self.default
         with self._lock:
             if spec not in self._endpoints:
@@ -107,11 +106,12 @@ class Llms:
             check_budgeted(endpoint)
 
     def decoding(self, by: Decoding) -> str:
-        """The spec of the default LLM decoding so. A client of the user's own takes requests as
-        they are, and is left as it is.
+        """Return the spec of the default LLM with the decoding ``by``.
+
+        A client of the user's own is left as it is.
 
         Raises:
-            UsageError: there is no default, or its server cannot decode so.
+            UsageError: there is no default, or its server does not support this decoding.
         """
         from veridical.llm.decoding import endpoint_for
 
@@ -125,15 +125,15 @@ class Llms:
         return name
 
     def label(self, spec: str | None = None) -> str:
-        """What signatures call an endpoint: its name and the model's."""
+        """Return the label of an endpoint in signatures: its name and the model's."""
         endpoint = self.endpoint(spec)
         return f"llm:{endpoint.name}@{endpoint.model}"
 
     def service(self, spec: str | None = None) -> LlmService:
-        """The service of an endpoint, opened on first use.
+        """Return the service of an endpoint, opened on first use.
 
         Raises:
-            UsageError: there is no such endpoint, or its key is not in the environment.
+            UsageError: no such endpoint exists, or its key is not in the environment.
         """
         endpoint = self.endpoint(spec)
         with self._lock:
@@ -152,44 +152,46 @@ class Llms:
             return self._journal
 
     def identity(self, spec: str | None = None) -> str:
-        """The settings of an endpoint that replies depend on. Needs no key."""
+        """Return the settings of an endpoint that replies depend on. Needs no key."""
         endpoint = self.endpoint(spec)
-        if endpoint.kind in ("local", "torch"):  # the files count
+        if endpoint.kind in ("local", "torch"):  # the files' content counts
             return self.service(spec).identity
         return endpoint.identity
 
     def kept(self) -> Journal | None:
-        """The journal that runs share, if there is one yet."""
+        """Return the journal that runs share, None if it is not open yet."""
         there = self._store is not None and (self._store / JOURNAL).is_file()
         return self._shared() if there else None
 
     def account(self, run: str, folder: Path | None, *, retry: bool = False) -> Account:
-        """An account for the run called ``run`` in ``folder``, None for one that leaves nothing
-        there; end it by :meth:`leave`."""
+        """Open an account for the run called ``run`` in ``folder`` (None: no files).
+
+        End it by :meth:`leave`.
+        """
         journal = self._shared() or Journal(None if folder is None else folder / JOURNAL)
         return Account(journal, run, retry=retry, budget=self.budget)
 
     def chat(self, account: Account, spec: str | None = None) -> RunChat:
-        """An LLM, the default unless named, on ``account``."""
+        """Return an LLM, the default unless named, that charges ``account``."""
         return RunChat(self.service(spec), account)
 
     def leave(self, account: Account) -> None:
-        """The run is over."""
+        """Close the account of a run."""
         account.close()
         if account.journal is not self._journal:
             account.journal.close()
 
     async def close(self) -> None:
-        """Drop the calls under way and close everything."""
+        """Cancel the calls in flight and close everything."""
         for service in self._services.values():
             await service.close()
-        self._services.clear()  # a model that runs here must not outlive its engine
+        self._services.clear()  # a local model must not outlive its engine
         if self._journal is not None:
             self._journal.close()
 
 
 class RunChat:
-    """One LLM as a run uses it: what sampling needs of it."""
+    """One LLM as used by a run, for sampling."""
 
     def __init__(self, service: LlmService, account: Account) -> None:
         self._service = service

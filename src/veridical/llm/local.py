@@ -1,5 +1,4 @@
-"""A language model run here: llama.cpp's OpenAI-compatible server, started for as long as it is
-wanted (the ``[local]`` extra)."""
+"""Local language models, served by llama.cpp (the ``[local]`` extra)."""
 
 from __future__ import annotations
 
@@ -30,26 +29,26 @@ if TYPE_CHECKING:
     from veridical.core.messages import ChatRequest, LlmError, Reply
     from veridical.llm.client import LlmClient
 
-#: What ``local:PATH?...`` may say, with what holds unless it does. ``threads`` 0: the free cores.
+#: Options of ``local:PATH?...`` with their defaults. ``threads`` 0: the idle cores.
 OPTIONS = {"context": 4096, "parallel": 5, "threads": 0}
-_LONGEST_START = 600.0  # seconds: the weights of a large model come from a slow disk
-_PATIENCE = 900.0  # seconds for a call: a busy machine is slow, and nobody else will be faster
-_LOOK = 15.0  # seconds between looks at the cores that others leave free
-_SHOWN = 500  # characters of what llama.cpp said last
+_LONGEST_START = 600.0  # seconds: a large model may be read from a slow disk
+_PATIENCE = 900.0  # seconds per call: on a busy machine a retry would not be faster
+_LOOK = 15.0  # seconds between checks for idle cores
+_SHOWN = 500  # characters of llama.cpp's last messages
 
 
 @dataclass(frozen=True)
 class LocalModel:
-    """A GGUF file and how it is to be served.
+    """GGUF file and its server settings.
 
     Attributes:
         name: the model's name in requests.
         path: the file.
-        context: tokens that one request may have, prompt and answer together.
-        parallel: requests, or samples of one, that are decoded side by side.
+        context: maximum tokens of one request, prompt and answer together.
+        parallel: requests, or samples of one request, decoded concurrently.
         threads: CPU threads.
-        adapter: of a checker, loaded over the file.
-        follows: ``threads`` is what was free at the start, and follows what is free later.
+        adapter: LoRA adapter of a checker, loaded over the file.
+        follows: whether ``threads`` follows the number of idle cores.
     """
 
     name: str
@@ -62,8 +61,10 @@ class LocalModel:
 
     @property
     def identity(self) -> str:
-        """All that a reply depends on besides the request: the file's content and the engine.
-        Also the calibration of a checker, so that its scores are not taken for another's."""
+        """Return all that a reply depends on besides the request: file content and engine.
+
+        Includes a checker's calibration, so that its scores are not reused for another checker.
+        """
         digest = hashlib.sha256()
         with self.path.open("rb") as f:
             while chunk := f.read(1 << 22):
@@ -77,15 +78,16 @@ class LocalModel:
 
 
 def read_local(spec: str) -> LocalModel:
-    """The model that ``local``, ``local:NAME`` or ``local:PATH.gguf``, with
-    ``?context=8192&parallel=2&threads=4`` or none of it, names. Names are those of
+    """Parse ``local``, ``local:NAME`` or ``local:PATH.gguf``, with options.
+
+    Options are as in ``?context=8192&parallel=2&threads=4``. Names are those of
     :data:`.download.WEIGHTS` and :data:`.checkers.CHECKERS`; ``local`` alone is
     SmolLM2-135M-Instruct.
 
     Raises:
-        UsageError: there is no such name or file, it is no GGUF file, or an option is unknown or
-            no positive number.
-        ModelError: a model that is fetched by its name is not here and is not wanted.
+        UsageError: the name or file does not exist, the file is not GGUF, or an option is unknown
+            or not a positive number.
+        ModelError: the named model is not downloaded.
     """
     model = ModelName.parse(spec)
     name = model.place_of("local")
@@ -117,9 +119,10 @@ def read_local(spec: str) -> LocalModel:
 
 
 def check_gguf(path: Path) -> None:
-    """
+    """Check that ``path`` is a GGUF file.
+
     Raises:
-        UsageError: ``path`` is no GGUF file.
+        UsageError: it is not.
     """
     try:
         with path.open("rb") as f:
@@ -131,22 +134,23 @@ def check_gguf(path: Path) -> None:
 
 
 def check_installed() -> None:
-    """
+    """Check that the ``[local]`` extra is installed.
+
     Raises:
-        ModelError: the ``[local]`` extra is not installed.
+        ModelError: it is not.
     """
     if util.find_spec("xllamacpp") is None:
         raise ModelError(
-            "a local LLM needs xllamacpp: pip install xllamacpp (or name the address of "
-            "a server that runs already)"
+            "a local LLM requires xllamacpp: pip install xllamacpp (or use the address of "
+            "a running server)"
         )
 
 
 class LocalServer:
-    """A running server for one GGUF file, on a free port of 127.0.0.1.
+    """Server process for one GGUF file, on a free port of 127.0.0.1.
 
-    It is a process of its own, so that a broken model file or a full memory cannot take this one
-    along. It ends with :meth:`close`, and with this process however that ends.
+    A separate process, so that a broken model file or exhausted memory cannot end this one. It ends
+    with :meth:`close`, and with this process however that ends.
 
     Attributes:
         url: base address for an OpenAI-compatible client, such as ``http://127.0.0.1:4711/v1``.
@@ -172,7 +176,7 @@ class LocalServer:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._said,
-            start_new_session=True,  # Ctrl-C is ours to handle: what is under way may finish
+            start_new_session=True,  # Ctrl-C is handled here: calls in flight may finish
         )
         atexit.register(self.close)
         try:
@@ -185,7 +189,9 @@ class LocalServer:
         self.url = f"{answer['url']}/v1"
 
     def _hear(self) -> dict[str, Any]:
-        """The line the process says once it serves, or fails; {} if it ends without a word."""
+        """Read the line that the process prints once it serves or fails; {} if it ends without
+        one.
+        """
         out = self._process.stdout
         assert out is not None
         late = threading.Timer(_LONGEST_START, self._process.kill)
@@ -201,7 +207,7 @@ class LocalServer:
         return {}
 
     def _trouble(self, answer: Mapping[str, Any]) -> str:
-        """What went wrong, from the process's answer and what llama.cpp printed."""
+        """Describe the failure, from the process's answer and llama.cpp's output."""
         self._process.wait(10)
         self._said.seek(0)
         printed = " ".join(self._said.read().decode("utf-8", "replace").split())
@@ -218,7 +224,7 @@ class LocalServer:
         return self._process.poll() is None
 
     def close(self) -> None:
-        """Stop the process. Does nothing the second time."""
+        """Stop the process. Repeated calls have no effect."""
         atexit.unregister(self.close)
         for pipe in (self._process.stdin, self._process.stdout):
             if pipe is not None:
@@ -239,16 +245,17 @@ class LocalServer:
 
 
 class LocalClient:
-    """Makes the calls of an endpoint whose ``base_url`` is ``local:...``: to a server that is
-    started with the first call, and again should it have ended, or should more or fewer cores be
-    free for some time than it has threads.
+    """Client of an endpoint whose ``base_url`` is ``local:...``.
+
+    The server is started with the first call. It is restarted if it has ended, or if the number of
+    idle cores has differed from its threads for some time.
 
     Attributes:
-        identity: all that a reply depends on besides the request: the model, and the options that
-            are sent along.
-        most_calls: as many at once as the server decodes.
-        shares_prefixes: the server reads a common beginning of prompts once.
-        bills_attempts: as the client of that server does.
+        identity: all that a reply depends on besides the request: the model and the options that
+            are sent.
+        most_calls: the number of requests that the server decodes concurrently.
+        shares_prefixes: the server caches common prompt prefixes.
+        accounts_attempts: as in the client of that server.
 
     Raises:
         UsageError, ModelError: as :func:`read_local` and :class:`LocalServer` do.
@@ -280,8 +287,8 @@ class LocalClient:
     async def chat(
         self, request: ChatRequest, ordinals: Sequence[int] = (0,)
     ) -> list[Reply | LlmError]:
-        """One reply or error per ordinal, in order."""
-        size = self.model.parallel  # the server draws no more samples at once
+        """Return one reply or error per ordinal, in order."""
+        size = self.model.parallel  # the server draws at most this many samples at once
         parts = [ordinals[i : i + size] for i in range(0, len(ordinals), size)]
         client = await self._client()
         try:
@@ -293,7 +300,7 @@ class LocalClient:
         return [outcome for part in outcomes for outcome in part]
 
     async def _client(self) -> LlmClient:
-        """Return a client of the server for one more call, which counts as under way."""
+        """Return a client of the server for one more call, which counts as in flight."""
         async with self._starting:
             if self._other_threads():
                 await self._idle.wait()
@@ -311,8 +318,11 @@ class LocalClient:
             return self._running[1]
 
     def _other_threads(self) -> bool:
-        """Return True if the server should have another number of threads: two looks running have
-        found as many cores free. The model has that number then."""
+        """Return True if the server should be restarted with another number of threads.
+
+        That is so if two checks in a row found the same other number of idle cores; it is stored in
+        the model.
+        """
         now = time.monotonic()
         if self._running is None or not self.model.follows or now - self._looked < _LOOK:
             return False
@@ -334,7 +344,7 @@ class LocalClient:
 
 
 def _reached(endpoint: Endpoint, server: LocalServer) -> Endpoint:
-    """``endpoint`` as an address, for as long as ``server`` runs."""
+    """Return ``endpoint`` with the address of ``server``."""
     known = {"n": True, "logprobs": True, "schema": True, "echo": False}
     return replace(
         endpoint,

@@ -1,8 +1,8 @@
-"""The process that holds llama.cpp's own server, for :mod:`veridical.llm.local`.
+"""Server process of llama.cpp, for :mod:`veridical.llm.local`.
 
 Run as ``python -m veridical.llm.local_server`` with its settings as JSON in the first argument.
-Says where it listens, as one line of JSON on standard output, and ends when its standard input
-does: that is when the process that started it is gone, however it went.
+Prints its address as one line of JSON on standard output. Ends when its standard input does, which
+happens when the parent process ends in any way.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import threading
 import time
 from typing import Any
 
-_LOOK = 1.0  # seconds between looks at whether the parent is still there
+_LOOK = 1.0  # seconds between checks that the parent is alive
 
 
 def main(settings: dict[str, Any]) -> None:
@@ -25,7 +25,7 @@ def main(settings: dict[str, Any]) -> None:
             ``adapter`` (path of a LoRA adapter, or None).
     """
     out = os.fdopen(os.dup(1), "w", encoding="utf-8")
-    os.dup2(2, 1)  # whatever llama.cpp prints is no part of what is said
+    os.dup2(2, 1)  # llama.cpp's own output must not mix with the address line
     threading.Thread(target=_follow, args=(os.getppid(),), daemon=True).start()
     try:
         server = _start(settings)
@@ -36,7 +36,7 @@ def main(settings: dict[str, Any]) -> None:
     out.write(json.dumps({"url": server.listening_address}) + "\n")
     out.flush()
     sys.stdin.buffer.read()
-    os._exit(0)  # there is nothing to save, and a decode under way need not be waited for
+    os._exit(0)  # nothing needs saving, and a running decode need not be awaited
 
 
 def _start(settings: dict[str, Any]) -> Any:
@@ -50,7 +50,7 @@ def _start(settings: dict[str, Any]) -> Any:
         adapter.path, adapter.scale = settings["adapter"], 1.0
         params.lora_adapters = [adapter]
     params.hostnames = ["127.0.0.1"]
-    params.port = 0  # any that is free
+    params.port = 0  # any free port
     params.n_parallel = settings["parallel"]
     params.n_ctx = settings["parallel"] * settings["context"]
     params.cpuparams.n_threads = settings["threads"]
@@ -58,12 +58,12 @@ def _start(settings: dict[str, Any]) -> Any:
     params.ctx_shift = False  # a prompt that does not fit is refused, never cut
     params.cache_ram_mib = 0
     params.ui = False
-    params.endpoint_slots = False  # they would show what was asked
+    params.endpoint_slots = False  # they would reveal prompts
     params.endpoint_props = False
-    params.cors_origins = ""  # no web page is a client
+    params.cors_origins = ""  # browsers may not call it
     params.verbosity = 0
-    # A request that says nothing of these draws from the model's own distribution, as it does at
-    # any hosted service; llama.cpp's defaults would cut it.
+    # A request without these settings samples from the model's own distribution, as at hosted
+    # services; llama.cpp's defaults would cut it.
     params.sampling.temp = 1.0
     params.sampling.top_k = 0
     params.sampling.top_p = 1.0
@@ -72,7 +72,7 @@ def _start(settings: dict[str, Any]) -> Any:
 
 
 def _follow(parent: int) -> None:
-    """End when the parent does, should a stray copy of the pipe have kept it open."""
+    """Exit when the parent does, in case a stray copy of the pipe keeps it open."""
     while os.getppid() == parent:
         time.sleep(_LOOK)
     os._exit(0)

@@ -1,4 +1,4 @@
-"""Rejections that have nothing to do with how much is asked of a server."""
+"""Detection of rejections that do not depend on load."""
 
 from __future__ import annotations
 
@@ -30,10 +30,11 @@ class _Block(NamedTuple):
 
 
 class RejectionNoise:
-    """Tells rejections that the load does not cause.
+    """Detector of rejections that the load does not cause.
 
-    Calls are looked at in blocks. Were the load the cause, and a share s of the calls rejected,
-    then none would be at less than 1 - s of that load; if about as many still are, it is not.
+    Calls are grouped in blocks. If the load is the cause and a share s of the calls is rejected,
+    there are none below 1 - s of that load. If the share stays about the same there, load is not
+    the cause.
     """
 
     def __init__(self) -> None:
@@ -47,13 +48,15 @@ class RejectionNoise:
 
     @property
     def early(self) -> bool:
-        """Whether it is too soon to know what share is rejected at any load."""
+        """Return True if it is too early to estimate a load-independent share."""
         return not (self._blocks or self._left) and self._calls < _EARLY
 
     def floor(self) -> tuple[float, float]:
-        """Calls under way, and calls a second, low enough for a test of whether the load is the
-        cause: until that is made, there is no need to go lower. Zeros where it has been made, or
-        so many are rejected that it needs none."""
+        """Return the lowest calls in flight and calls per second needed to test for load.
+
+        Until the test is made, a lower load is unnecessary. Zeros once it is made, or if so many
+        calls are rejected that no test is needed.
+        """
         if self._left or not self._blocks:
             return 0.0, 0.0
         first, newest = self._blocks[0], self._blocks[-1]
@@ -63,16 +66,16 @@ class RejectionNoise:
         return part * first.load, part * first.rate
 
     def bears(self) -> bool:
-        """Whether a rejection now would be nothing new."""
+        """Return True if a rejection now is expected at any load."""
         if self._share > 1.5 * self._level + 0.08:
             self._left = 0
         return self._left > 0
 
     def report(self, load: int, rejected: bool, slots: float, now: float) -> float | None:
-        """Count a call that left as one of ``load`` under way.
+        """Record one call made while ``load`` calls were in flight, itself included.
 
         Returns:
-            The slots to return to, where cutting them has proved useless; else None.
+            The slots to restore if cutting them has proved useless, else None.
         """
         self._share += (rejected - self._share) / _RECENT
         if self._left:
@@ -115,8 +118,8 @@ class RejectionNoise:
 
 
 def _same_in_spite_of_load(old: _Block, new: _Block) -> bool:
-    # A server that bears bursts rejects many at once when its patience ends, and goes on to at
-    # much less than the load before.
+    # A server that tolerates bursts rejects many calls once a burst is used up, and goes on doing
+    # so at a much lower load.
     bearable = (_CLEARLY if old.share <= _FEW else _MUCH) * (1 - old.share)
     return (
         new.load <= bearable * old.load

@@ -1,4 +1,4 @@
-"""Who pays for calls: each attempt's worst case is held back, put on record, and settled."""
+"""Cost accounting per attempt: reserve the worst case, record it, settle it."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from veridical.llm.ledger import Ledger
 
 
 class Account:
-    """On whose behalf calls are made: a run, where it writes them down, and what it may spend.
+    """Account that calls are charged to: a run, its journal and its budget.
 
     Args:
         journal: shared by runs, or the run's own.
-        run: name under which the run resumes; what its earlier lives spent counts.
-        retry: ask again for replies that whoever asked could make nothing of.
+        run: name under which the run resumes; spending of earlier sessions is included.
+        retry: request replies again that the caller could not use.
         budget: shared by every account that spends the same money.
 
     Raises:
-        UsageError: the run is at work in another process, or its earlier lives have spent nobody
-            knows what and there is a budget.
+        UsageError: the run is active in another process, or there is a budget and an earlier
+            session had unknown costs.
     """
 
     def __init__(
@@ -43,36 +43,38 @@ class Account:
         self.session = journal.session(run)
 
     def close(self) -> None:
-        """Let another process go on with the run."""
+        """Let another process resume the run."""
         if self.run:
             self.journal.put_down(self.run)
 
 
 class Bill:
-    """What one attempt may cost, held back from when it is made out until its cost is known.
+    """Worst-case cost of one attempt, reserved until its cost is known.
 
-    One that has left and is closed without an outcome was lost: it is charged at its worst case.
-    This one costs nobody anything.
+    An attempt that was sent and is closed without an outcome was lost: it is charged at its worst
+    case. This base class charges nothing.
     """
 
     async def leave(self) -> None:
-        """Put on record that the attempt leaves now."""
+        """Record that the attempt is about to be sent."""
 
     async def refused(self) -> None:
-        """Record that it never reached the server, or was turned away unworked: nothing is owed."""
+        """Record that the attempt never reached the server or was refused unprocessed: no
+        charge.
+        """
 
     def answered(self, usages: Sequence[Usage]) -> None:
-        """Count what its answers have used."""
+        """Charge the usage of its answers."""
 
     def close(self) -> None:
-        """End the attempt; if it has not left, what was held back is free again."""
+        """End the attempt; if it was not sent, release the reservation."""
 
 
 class Payer:
-    """Whoever pays for the calls that a client makes for it: here nobody."""
+    """Accounting for the calls of a client. This base class charges nothing."""
 
     async def bill(self, answers: int, *, again: bool) -> Bill:
-        """Hold back the worst case of an attempt for ``answers``.
+        """Reserve the worst case of an attempt for ``answers``.
 
         Args:
             again: the call was tried before.
@@ -83,21 +85,21 @@ class Payer:
         return Bill()
 
 
-#: Who pays for the calls of this task, and of those that it starts.
+#: Accounting of the calls of this task, and of those that it starts.
 PAYER: ContextVar[Payer] = ContextVar("veridical-payer", default=Payer())  # noqa: B039
 
 
 class Tab(Payer):
-    """Pays for the attempts of one group of calls.
+    """Accounting for the attempts of one group of calls.
 
-    Each attempt holds back the worst case of its answers before it waits for its turn, and is
-    written down with that sum before it leaves. So a process killed at any moment has on record
-    all that it may owe.
+    Each attempt reserves the worst case of its answers before it waits for permission, and is
+    recorded with that sum before it is sent. So a process killed at any moment has recorded all
+    that it may owe.
 
     Args:
-        endpoint: its prices.
-        each: worst case of an answer; None where it is not known, which no budget allows. The
-            account's budget holds it back for each of ``keys`` already.
+        endpoint: gives the prices.
+        each: worst case of an answer; None if unknown, which no budget allows. The account's budget
+            reserves it for each of ``keys`` already.
         keys: of the calls' answers, each with its attempt.
     """
 
@@ -109,9 +111,9 @@ class Tab(Payer):
         keys: Sequence[tuple[bytes, int]],
     ) -> None:
         self.account, self.endpoint, self.each, self.keys = account, endpoint, each, keys
-        self.calls: list[int] = []  # their numbers, once an attempt has left
-        self.lost = 0  # answers that may have been paid and never came
-        self.settled: list[Settled] = []  # to be written down with the answers
+        self.calls: list[int] = []  # numbers of the calls, once an attempt was sent
+        self.lost = 0  # answers possibly paid that never arrived
+        self.settled: list[Settled] = []  # to be recorded with the answers
         self._prepaid = len(keys)
 
     async def bill(self, answers: int, *, again: bool) -> Attempt:
@@ -120,7 +122,7 @@ class Tab(Payer):
         if self._prepaid >= answers:
             self._prepaid -= answers
         elif (budget := self.account.budget) is not None and self.each is not None:
-            self._release()  # or two that hold some would wait for each other
+            self._release()  # otherwise two groups with reservations would wait for each other
             fitting = await budget.reserve(self.each, answers)
             if fitting < answers:
                 budget.settle(self.each * fitting, 0.0)
@@ -128,20 +130,22 @@ class Tab(Payer):
         return Attempt(self, answers)
 
     def settle(self, held: float | None, cost: float | None) -> None:
-        """Count ``cost``, or ``held`` where it is not known, in place of what was held back."""
+        """Replace the reservation ``held`` by ``cost``, or charge all of it if the cost is
+        unknown.
+        """
         budget = self.account.budget
         if budget is not None and held is not None:
             budget.settle(held, held if cost is None else cost)
 
     async def write(self, outcomes: Sequence[Reply | LlmError]) -> None:
-        """Enter what became of the calls into ledger and journal."""
+        """Record the outcomes of the calls in ledger and journal."""
         ledger = self.account.ledger
         answered: list[JournaledCall] = []
         failed: list[tuple[int, str]] = []
         for i, outcome in enumerate(outcomes):
             if isinstance(outcome, LlmError):
                 ledger.not_sent += outcome.trouble == "budget"
-                if self.calls:  # it has left
+                if self.calls:  # it was sent
                     failed.append((self.calls[i], outcome.trouble))
                     ledger.failed += 1
             else:
@@ -152,7 +156,7 @@ class Tab(Payer):
             await self.account.journal.end(answered, failed, self.settled)
 
     def close(self) -> None:
-        """Let go of what is held back for attempts that were not made."""
+        """Release the reservations of attempts that were not made."""
         self._release()
         self.account.ledger.possibly_paid += self.lost
 
@@ -163,7 +167,7 @@ class Tab(Payer):
 
 
 class Attempt(Bill):
-    """One attempt that a :class:`Tab` pays for."""
+    """One attempt, charged to a group of calls."""
 
     def __init__(self, tab: Tab, answers: int) -> None:
         self._tab = tab
@@ -173,7 +177,7 @@ class Attempt(Bill):
         self._open = True
 
     async def leave(self) -> None:
-        """Write down what may be owed from now on, and with the first attempt the calls."""
+        """Record the worst case before sending, and with the first attempt the calls."""
         tab, account = self._tab, self._tab.account
         calls: list[tuple[int, bytes, int]] = []
         if not tab.calls:
@@ -184,18 +188,17 @@ class Attempt(Bill):
         await account.journal.leave(calls, Leaving(self._number, self._answers, self._held))
 
     async def refused(self) -> None:
-        """Settle that nothing is owed; that is written down at once."""
+        """Record a zero charge, immediately."""
         self._settle(0.0)
         await self._tab.account.journal.settle([self._tab.settled.pop()])
 
     def answered(self, usages: Sequence[Usage]) -> None:
-        """Charge what ``usages`` cost; the worst case where they do not tell it."""
+        """Charge ``usages``; the worst case if they are incomplete."""
         costs = self._costs(usages)
         self._settle(self._held if None in costs else _sum(costs))
 
     def ended(self, usages: Sequence[Usage], lost: int) -> None:
-        """Charge answers, and others that were lost on the way; what is not known of either at its
-        worst case."""
+        """Charge answers and lost answers, unknown costs at their worst case."""
         each = self._tab.each
         owed = [each if cost is None else cost for cost in self._costs(usages)]
         self._settle(_sum([*owed, *[each] * lost]), lost)
@@ -214,7 +217,7 @@ class Attempt(Bill):
         return [self._tab.endpoint.cost(u.prompt, u.completion) for u in usages]
 
     def _settle(self, cost: float | None, lost: int = 0) -> None:
-        assert self._number is not None, "it has left"
+        assert self._number is not None, "the attempt was sent"
         self._open = False
         tab = self._tab
         tab.lost += lost
@@ -224,16 +227,16 @@ class Attempt(Bill):
 
 
 def _sum(costs: Sequence[float | None]) -> float | None:
-    """The sum; None where a part of it is not known."""
+    """Return the sum; None if any part is unknown."""
     known = [cost for cost in costs if cost is not None]
     return sum(known) if len(known) == len(costs) else None
 
 
 def not_sent(budget: Budget, amount: float) -> LlmError:
-    """Why a call that may cost ``amount`` is not sent."""
+    """Build the error of a call that may cost ``amount`` and is not sent."""
     budget = budget.short_of(amount)
     return LlmError(
         "budget",
-        f"not sent: {budget.spent:.4f} of the budget of {budget.limit:g} is spent, and this call "
-        f"may cost {amount:.4f}",
+        f"not sent: {budget.spent:.4f} of the budget of {budget.limit:g} is spent and this call "
+        f"may cost {amount:.4f}; raise the budget",
     )

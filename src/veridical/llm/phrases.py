@@ -1,5 +1,8 @@
-"""What judges say around a verdict: labels and plain sentences before it, and what shows that it
-is not their own. Patterns are for text in lower case."""
+"""Phrases around a verdict in judges' replies, as patterns.
+
+Labels and plain sentences that precede a verdict, and signs that it is not the judge's own.
+Patterns are for lower-case text.
+"""
 
 from __future__ import annotations
 
@@ -51,14 +54,14 @@ _I_RATE = (
 )
 _I_AM = r"i(?:'m| am)\s+(?:about|around)?\s*(?=\d+\s*(?:%|percent)\s+(?:sure|certain|confident))"
 
-#: What joins a statement to the one before it, and (where "no" is no verdict) takes that back.
+#: Words that join a statement to the previous one, and (where "no" is not a verdict) retract it.
 _JOINING = (
     r"so|thus|therefore|hence|overall|finally|ultimately|in (?:conclusion|summary|short|the end)|"
     r"to (?:conclude|summarize|sum up)|on (?:reflection|second thoughts?|balance)|actually|i mean|"
     r"based on [^.,;:\n]{1,40}(?=,)|that is|wait|sorry|correction|rather|or rather|in fact|however|"
     r"but|edit|update|sure|okay|ok|certainly|of course|well|alright|hm+|and|or"
 )
-#: What follows a verdict without being another.
+#: Text after a verdict that is not another verdict.
 EXPLANATION = re.compile(
     r"[\"'”’`*_.)\]}!|,; ]*\s*\n\s*[*_#>\s-]*(?:explanation|reason|reasons|reasoning|justification|"
     r"rationale|analysis|comment|comments|notes?|why|because)\b"
@@ -91,14 +94,14 @@ RETRACTION = re.compile(
     r"(?:verdict|score|rating|line|label)\b|\bi\s+did\s+not\s+mean\b|"
     r"\bnot\s+(?:my|mine)\b|\b(?:is|was)\s+(?:quoted|copied|taken)\s+from\b|\bthe\s+(?:above|line\s+above|first\s+line)\b"
 )
-#: Right behind a verdict: whose it is.
+#: Directly after a verdict: an attribution to somebody else.
 DISOWNED = re.compile(
     r"[\"'“”‘’»`*_)(\[.,!:\s—–-]*(?:quoted|copied|says?|said|claim(?:s|ed)|writes?|wrote|reads|insist(?:s|ed)|"
     r"(?:is|was)\s+what|(?:if|unless|only\s+if)\b)|"
     r"[\"'”’*_)]*\s*[,(—–-]\s*(?:it|they|the\s+\w+)\s+(?:want(?:s|ed)|demand(?:s|ed)|ask(?:s|ed)|"
     r"instruct(?:s|ed)|tell(?:s)?|told|order(?:s|ed))\b"
 )
-#: Right behind a verdict: that it holds in part.
+#: Directly after a verdict: a restriction to a part.
 QUALIFIED = re.compile(
     r"[\"'“”‘’»`*_)\]]*\s*[,;:(—–-]?\s*(?:but\s+|though\s+|although\s+)?(?:only\s+|just\s+)?"
     r"(?:partially|partly|in\s+part|mostly|largely|somewhat|to\s+(?:some|an|a\s+certain)\s+extent)\b"
@@ -140,19 +143,19 @@ _BULLET = re.compile(r"\s*(?:[-*#•>|+]|[0-9]{1,3}[.)])")
 
 
 def labels(key: str) -> str:
-    """What a verdict may be called, as alternatives."""
+    """Return the names that a verdict may have, as alternatives."""
     name = re.escape(key.lower()).replace("_", r"[ _]")
     return "|".join((name, *_SCORES, *_ANSWERS, *_OTHERS))
 
 
 def label(names: str) -> re.Pattern[str]:
-    """A label at the beginning of a statement, up to the verdict."""
+    """Return a pattern of a label at the beginning of a statement, up to the verdict."""
     alone = rf"{_AROUND}[ \t]*(?:\([^()\n]{{0,20}}\))?[ \t]*\n+[ \t]*"
     return re.compile(rf"{_AROUND}{_OWN}(?:{names})(?!\w)(?:{_SEPARATOR}|{alone}){_SURELY}")
 
 
 def label_anywhere(names: str) -> re.Pattern[str]:
-    """A label with a colon, wherever."""
+    """Return a pattern of a label with a colon, anywhere."""
     others = "".join(
         f"(?<!{word} )"
         for word in ("proposed", "correct", "right", "given", "gold", "reference", "submitted")
@@ -161,8 +164,11 @@ def label_anywhere(names: str) -> re.Pattern[str]:
 
 
 def own_quotes(names: str) -> re.Pattern[str]:
-    """A label at the beginning of a line and a short text, both possibly between marks; or a
-    first line that is one between marks."""
+    """Return a pattern of quotation marks that quote nobody.
+
+    These are a label at the beginning of a line with a short text, both optionally in marks, or a
+    first line that is one in marks.
+    """
     value = rf"{_QUOTE}\s?[^\n\"`“”„«»「」『』]{{1,40}}?\s?{_QUOTE}"
     name = rf"{_QUOTE}?[*_]{{0,4}}{_OWN}(?:{names}){_QUOTE}?[*_]{{0,4}}{_QUOTE}?"
     return re.compile(
@@ -173,8 +179,10 @@ def own_quotes(names: str) -> re.Pattern[str]:
 
 
 def sentence(of_numbers: bool) -> re.Pattern[str]:
-    """The beginning of a plain sentence, up to the verdict that ends it. A number may be what the
-    judged answer says, so that only a score "is" one."""
+    """Return a pattern of a plain sentence, up to the verdict that ends it.
+
+    A number may be part of the judged answer, so only a score "is" one.
+    """
     if of_numbers:
         subject = rf"{_OWN}(?:the |my |this |its )?(?:{'|'.join(_SCORES)})(?: of (?:the|this) \w+)?"
         return re.compile(rf"(?:{_I_AM}|{_I_RATE}|{subject}{_COPULA}{_SURELY})")
@@ -189,24 +197,24 @@ def sentence(of_numbers: bool) -> re.Pattern[str]:
 
 
 def lead(no_is_verdict: bool) -> re.Pattern[str]:
-    """Words that join a statement to what was said before it."""
+    """Return a pattern of words that join a statement to the previous one."""
     no = "" if no_is_verdict else r"|no(?=\s*[,.!:—–])"
     return re.compile(rf"(?:(?:{_JOINING}{no})\b[,:.!—–\s-]+){{1,4}}[*_\"'“‘(]*")
 
 
 def only_leads_in(text: str, end: int) -> bool:
-    """Whether ``text`` up to ``end`` is nothing but courtesies and headings before a verdict."""
+    """Return True if ``text`` up to ``end`` contains only courtesies and headings."""
     return end <= 300 and _LEADS_IN.match(text[:end]) is not None
 
 
 def one_sentence(text: str) -> bool:
-    """Whether no second sentence begins in ``text``."""
+    """Return True if no second sentence begins in ``text``."""
     ends = [m.end() for m in _SENTENCE.finditer(text)]
     return not ends or not text[ends[0] :].strip(" \t\n\"'”’»`*_.)]}!|")
 
 
 def attributed(before: str, place: str) -> bool:
-    """Whether what stands right ``before`` a statement says that it is somebody's words."""
+    """Return True if the text directly ``before`` a statement attributes it to somebody."""
     said = before.rstrip(" \t*_#\"'“‘`([{>-|\n")
     if not said:
         return False

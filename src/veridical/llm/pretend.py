@@ -1,4 +1,4 @@
-"""Replies that only have to be of the right form: what a dry run goes on with."""
+"""Placeholder replies of the right form, for dry runs."""
 
 from __future__ import annotations
 
@@ -12,9 +12,11 @@ _DEEPEST = 16
 
 
 def pretend(request: ChatRequest, usage: Usage) -> Reply:
-    """A reply that ``request``'s schema allows; where it has none, a verdict if one is asked for,
-    else a word. Texts that other conversations bring are others, so that what is asked about them
-    is counted apart."""
+    """Return a reply that ``request``'s schema allows.
+
+    Without a schema: a verdict if one is requested, else a word. Different conversations yield
+    different texts, so that requests about them are counted separately.
+    """
     text = request.verdict or "Yes."
     if request.schema is not None:
         asked = hashlib.blake2b(repr(request.messages).encode(), digest_size=2).hexdigest()
@@ -23,9 +25,9 @@ def pretend(request: ChatRequest, usage: Usage) -> Reply:
 
 
 def instance(schema: dict[str, Any], depth: int = 0, place: str = "") -> Any:
-    """A small value that a plain JSON schema allows: without ``$ref`` and conditions.
+    """Return a small value that a plain JSON schema allows (no ``$ref``, no conditions).
 
-    Texts in an array end in their place there, so that no two are alike.
+    Texts in an array end in their position, so that no two are alike.
     """
     if "const" in schema:
         return schema["const"]

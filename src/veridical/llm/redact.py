@@ -1,23 +1,25 @@
-"""Keys taken out of what servers say, however they say them."""
+"""Removal of keys from servers' messages, in any encoding."""
 
 from __future__ import annotations
 
 import base64
 from functools import lru_cache
 
-#: Letters and digits in a row that give a key away, and in how many of them they are looked for.
+#: Length of consecutive letters and digits that reveals a key, and the length used to search for
+#: them.
 SHOWN = 8
 _GRAM = 4
 _WINDOW = 3 * SHOWN
-_SHOWN, _LOOKED_AT = 300, 4096  # characters of an excerpt, and of what it is taken from
+_SHOWN, _LOOKED_AT = 300, 4096  # characters of an excerpt, and of its source
 _WORD = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+/=%~")
 
 
 def redact(text: str, key: str | None) -> str:
-    """``text`` with ``[key]`` in place of ``key``, of parts of it of :data:`SHOWN` letters and
-    digits, and of either with other characters put in between; as it is, in capitals, reversed,
-    in base64, hexadecimal, as a URL, HTML or JSON escapes it. Other words that look like it go
-    with it.
+    """Replace ``key`` in ``text`` by ``[key]``.
+
+    Also replaces parts of it of :data:`SHOWN` letters and digits, and either with other characters
+    inserted: plain, in capitals, reversed, in base64, hexadecimal, or escaped for URLs, HTML or
+    JSON. Other words that look like it are replaced too.
 
     Takes time linear in the text.
     """
@@ -29,7 +31,7 @@ def redact(text: str, key: str | None) -> str:
         return text
     places = [i for i, c in enumerate(text) if c.isalnum()]
     plain = "".join(text[i] for i in places).lower()
-    if len(plain) != len(places):  # a letter whose small form is two
+    if len(plain) != len(places):  # a letter whose lower-case form has two characters
         plain = "".join(text[i].lower()[:1] for i in places)
     hits = [i for i in range(len(plain) - _GRAM + 1) if plain[i : i + _GRAM] in grams]
     spans: list[tuple[int, int]] = []
@@ -43,15 +45,17 @@ def redact(text: str, key: str | None) -> str:
 
 
 def excerpt(text: str, key: str | None) -> str:
-    """The start of a server's words, on one line, printable, without the key that it was sent."""
+    """Return the start of a server's message on one printable line, without the key."""
     flat = " ".join(redact(text[:_LOOKED_AT], key).split())[:_SHOWN]
     return "".join(c if c.isprintable() else "?" for c in flat)
 
 
 @lru_cache(maxsize=64)
 def _grams(key: str) -> tuple[frozenset[str], int]:
-    """What is looked for, and how many of it give the key away; nothing of a key so short that
-    it could be any word."""
+    """Return the n-grams of a key, and the number of them that reveals it.
+
+    Empty for a key so short that it could be any word.
+    """
     plain = "".join(c for c in key if c.isalnum()).lower()
     if len(plain) < _GRAM + 2:
         return frozenset(), 0
@@ -63,11 +67,11 @@ def _grams(key: str) -> tuple[frozenset[str], int]:
 
 
 def _forms(key: str) -> list[str]:
-    """The key as servers may write it; separators are left out of all of them."""
+    """Return the encodings of the key in which servers may write it, without separators."""
     raw = key.encode()
     forms = [key, key[::-1], raw.hex(), raw[::-1].hex()]
     for text in (raw, raw[::-1]):
-        for offset in range(3):  # places in a longer text that is packed with it
+        for offset in range(3):  # offsets in a longer text that is encoded with it
             packed = base64.b64encode(b"\0" * offset + text).decode()
             begun = (offset * 8 + 5) // 6
             forms.append(packed[begun : (offset + len(text)) * 8 // 6])
@@ -78,17 +82,17 @@ def _forms(key: str) -> list[str]:
 
 
 def _without(text: str, spans: list[tuple[int, int]]) -> str:
-    """``text`` with each span, and the word it stands in, replaced; they come in order."""
+    """Replace each span of ``text`` and the word around it; spans are in order."""
     parts: list[str] = []
     done = 0
     for start, end in spans:
-        if end <= done:  # within a word that has gone already
+        if end <= done:  # within a word that is replaced already
             continue
         while start > done and text[start - 1] in _WORD:
             start -= 1
         while end < len(text) and text[end] in _WORD:
             end += 1
-        if start <= done and parts:  # goes on with the one before
+        if start <= done and parts:  # continues the previous one
             done = max(done, end)
             continue
         parts += [text[done:start], "[key]"]

@@ -1,4 +1,4 @@
-"""Replies of a chat server, read strictly: what is not as the protocol says is ``malformed``."""
+"""Strict parsing of a chat server's replies; deviations are ``malformed``."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ _LONGEST_NAME = 200
 
 
 def read_replies(body: dict[str, Any], wanted: int) -> list[Reply]:
-    """The choices in ``body``, of chat or of completions, by their index.
+    """Return the choices in ``body``, of chat or of completions, by their index.
 
     Args:
-        wanted: most replies; what a server sends beyond that is left out. There may be fewer.
+        wanted: maximum number of replies; further ones are left out. There may be fewer.
 
     Raises:
-        AttemptError: ``malformed``: none, two of one index, or any that is not as it should be.
+        AttemptError: ``malformed``: no choice, two with one index, or an invalid one.
     """
     choices = body.get("choices")
     if not isinstance(choices, list) or not choices:
-        _malformed("no list 'choices'")
+        _malformed("the list 'choices' is missing")
     numbered = [(_index(choice, i), choice) for i, choice in enumerate(choices)]
     if len({i for i, _ in numbered}) < len(numbered):
         _malformed("two choices have the same index")
@@ -40,7 +40,7 @@ def read_replies(body: dict[str, Any], wanted: int) -> list[Reply]:
     pairs = zip(wanted_choices, usages, strict=True)
     replies = [_reply(choice, usage, model) for choice, usage in pairs]
     if any(r.text for r in replies) and not any(r.usage.completion for r in replies):
-        # words without tokens: the count is none
+        # words without tokens: the count is meaningless
         return [replace(r, usage=replace(r.usage, completion=None)) for r in replies]
     return replies
 
@@ -60,10 +60,10 @@ def _reply(choice: dict[str, Any], usage: Usage, model: str | None) -> Reply:
         _malformed("a choice has no message")
     reason = choice.get("finish_reason")
     if reason is not None and not (isinstance(reason, str) and len(reason) <= _LONGEST_NAME):
-        _malformed("a finish_reason is no word")
+        _malformed("a finish_reason is not a text")
     refusal = message.get("refusal")
     if refusal is not None and not isinstance(refusal, str):
-        _malformed("a refusal is no text")
+        _malformed("a refusal is not a text")
     return Reply(
         text=_clean(_content(message.get("content"))),
         finish_reason=None if reason is None else _clean(reason),
@@ -75,7 +75,7 @@ def _reply(choice: dict[str, Any], usage: Usage, model: str | None) -> Reply:
 
 
 def _content(content: Any) -> str:
-    """Text, or the text parts of a list; null is what comes with a refusal, or with nothing."""
+    """Return the text, or the text parts of a list; null (with a refusal or nothing) is empty."""
     if content is None:
         return ""
     if isinstance(content, str):
@@ -84,15 +84,15 @@ def _content(content: Any) -> str:
         texts = [part.get("text") for part in content if part.get("type") == "text"]
         if all(isinstance(text, str) for text in texts):
             return "".join(texts)
-    _malformed("a message's content is no text")
+    _malformed("a message's content is not a text")
 
 
 def _logprobs(given: Any) -> tuple[TokenLogprob, ...] | None:
-    """Chat's form or that of the old completions; None where the server gave none."""
+    """Return log-probabilities in chat's or completions' form; None if the server gave none."""
     if given is None:
         return None
     if not isinstance(given, dict):
-        _malformed("logprobs are in no known form")
+        _malformed("logprobs have an unknown form")
     if given.get("tokens") is not None:
         rows = _columns(given)
     elif given.get("content") is None:  # there may be those of a refusal instead
@@ -100,7 +100,7 @@ def _logprobs(given: Any) -> tuple[TokenLogprob, ...] | None:
     else:
         content = given["content"]
         if not isinstance(content, list) or not all(isinstance(e, dict) for e in content):
-            _malformed("logprobs are no list of tokens")
+            _malformed("logprobs are not a list of tokens")
         rows = [(e.get("token"), e.get("logprob"), e.get("top_logprobs") or ()) for e in content]
     if any(value is None for _, value, _ in rows):
         _malformed("a log-probability is null")
@@ -116,23 +116,25 @@ def _logprobs(given: Any) -> tuple[TokenLogprob, ...] | None:
 
 
 def _columns(given: dict[str, Any]) -> list[tuple[Any, Any, Any]]:
-    """Tokens, log-probabilities and alternatives, as the old completions have them."""
+    """Return tokens, log-probabilities and alternatives in the form of completions."""
     parts: list[Any] = [given.get(k) for k in ("tokens", "token_logprobs", "top_logprobs")]
     tokens, values, tops = parts
     if tops is None and isinstance(tokens, list):
         tops = [None] * len(tokens)
     columns = (tokens, values, tops)
     if not all(isinstance(c, list) and len(c) == len(tokens) for c in columns):
-        _malformed("tokens and their log-probabilities do not go together")
+        _malformed("tokens and log-probabilities differ in number")
     if not all(isinstance(top or {}, dict) for top in tops):
-        _malformed("logprobs are in no known form")
+        _malformed("logprobs have an unknown form")
     named = ([{"token": t, "logprob": v} for t, v in (top or {}).items()] for top in tops)
     return list(zip(tokens, values, named, strict=True))
 
 
 def _usages(usage: Any, parts: int) -> list[Usage]:
-    """A server's count, shared out so that the shares add up to it. One that cannot be, such as of
-    a prompt without tokens, is none."""
+    """Divide a server's token count, so that the shares add up to it.
+
+    A count that cannot be divided, such as a prompt without tokens, is None.
+    """
     if not isinstance(usage, dict):
         return [Usage()] * parts
     prompt = _count(usage.get("prompt_tokens"))
@@ -143,7 +145,7 @@ def _usages(usage: Any, parts: int) -> list[Usage]:
     if cached is not None and (prompt is None or cached > prompt):
         cached = None
     if prompt is not None and completion is not None and total is not None:
-        completion = max(completion, total - prompt)  # thinking may be in the total alone
+        completion = max(completion, total - prompt)  # reasoning may be in the total only
     if not prompt:
         prompt = cached = None
     counts = (_shares(count, parts) for count in (prompt, completion, cached))

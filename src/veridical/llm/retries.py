@@ -1,4 +1,4 @@
-"""Which failed attempts are made again, and after how long."""
+"""Retry policy: attempts to repeat, and their delays."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from email.utils import parsedate_to_datetime
 
 from veridical.core.messages import LlmError, Trouble
 
-#: Statuses by which a server says that it is given too much.
+#: HTTP statuses by which a server reports overload.
 OVERLOADED = frozenset({429, 503, 529})
-#: Statuses of 500 and more by which a server says that it did not begin; so do 3xx and 4xx, but
-#: for 408. With any other there may have been an answer, which may be charged.
+#: HTTP statuses from 500 that report that processing did not begin, as 3xx and 4xx do, except 408.
+#: With any other status an answer may exist and may be charged.
 _UNWORKED = frozenset({501, 503, 505, 529})
-#: Words for an account that is empty: to wait does not help.
+#: Error words for an empty account: waiting does not help.
 NO_MONEY = frozenset({"insufficient_quota", "billing_hard_limit_reached", "billing_not_active"})
-#: Seconds: the longest wait of our own, and the longest that a server may ask for.
+#: Seconds: maximum delay of our own, and maximum delay that a server may request.
 LONGEST_BACKOFF = 60.0
 LONGEST_ASKED = 300.0
 _FIRST_BACKOFF = 0.5
-#: Most attempts after the first, by class, where the endpoint allows as many. Classes that are
-#: not here are not tried again. A malformed answer is probably charged, so it is asked for less
-#: often than one that a server has refused.
+#: Maximum attempts after the first, by class, where the endpoint allows as many. Other classes are
+#: not retried. A malformed answer is probably charged, so it is retried less often than one that
+#: the server refused.
 _AGAIN: dict[Trouble, float] = {
     "connection": math.inf,
     "rate_limited": math.inf,
@@ -34,12 +34,12 @@ _AGAIN: dict[Trouble, float] = {
 
 
 class AttemptError(LlmError):
-    """One attempt that brought no usable answer.
+    """Attempt without a usable answer.
 
     Attributes:
-        status: of the HTTP reply; None where there was none.
-        retry_after: seconds the server asks to wait; None where it does not say.
-        again: whether another attempt could bring more, as far as the class does not say.
+        status: of the HTTP reply; None if there was none.
+        retry_after: seconds that the server asks to wait; None if unstated.
+        again: whether another attempt could help, unless the class decides it.
     """
 
     def __init__(
@@ -59,15 +59,15 @@ class AttemptError(LlmError):
 
     @property
     def overloaded(self) -> bool:
-        """Whether the server says that it is given too much."""
+        """Return True if the server reports overload."""
         return self.status in OVERLOADED
 
 
 class Attempts:
-    """The attempts of one call.
+    """Attempts of one call.
 
     Args:
-        most: attempts in all, from 1.
+        most: maximum attempts, from 1.
     """
 
     def __init__(self, most: int) -> None:
@@ -76,12 +76,11 @@ class Attempts:
         self._failed: dict[Trouble, int] = {}
 
     def wait(self, problem: AttemptError) -> float | None:
-        """Seconds until the next attempt after ``problem``; None if there is to be none.
+        """Return the seconds until the next attempt after ``problem``; None if there is none.
 
-        A server's Retry-After is kept to, with up to a tenth or half a second more, so that
-        those who were sent away together do not come back together. Without one the wait
-        doubles with each failure of the class, from 0.5 s to a minute, and half to the whole of
-        it is taken.
+        A server's Retry-After is kept, plus up to a tenth or half a second, so that rejected calls
+        do not return together. Without it, the delay doubles with each failure of the class, from
+        0.5 s to a minute; a random half to whole of it is used.
         """
         self.made += 1
         failed = self._failed[problem.trouble] = self._failed.get(problem.trouble, 0) + 1
@@ -99,10 +98,10 @@ class Attempts:
 
 
 def trouble_of(status: int, code: str = "") -> tuple[Trouble, bool]:
-    """The class of an HTTP error, and whether another attempt may help.
+    """Return the class of an HTTP error, and whether another attempt may help.
 
     Args:
-        code: what the server calls it.
+        code: the server's own code.
     """
     if status == 429:
         return "rate_limited", code not in NO_MONEY
@@ -115,20 +114,20 @@ def trouble_of(status: int, code: str = "") -> tuple[Trouble, bool]:
 
 
 def may_be_paid(status: int) -> bool:
-    """Whether an answer may have been made, and lost, behind a reply that is none."""
+    """Return True if an answer may have been made and lost behind an error reply."""
     return status == 408 or (status >= 500 and status not in _UNWORKED)
 
 
 def backoff(failures: int) -> float:
-    """Seconds to wait after so many failures (from 1) in a row, jittered."""
+    """Return the jittered seconds to wait after this many failures (from 1) in a row."""
     longest = min(_FIRST_BACKOFF * 2.0 ** min(failures - 1, 30), LONGEST_BACKOFF)
     return random.uniform(longest / 2, longest)
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
-    """Seconds that a reply asks to wait, by ``Retry-After`` (seconds or an HTTP date, RFC 9110
-    section 10.2.3) or ``Retry-After-Ms``; None where it does not, or not intelligibly.
+    """Return the seconds that a reply asks to wait; None if absent or invalid.
 
+    Reads ``Retry-After`` (seconds or an HTTP date, RFC 9110 section 10.2.3) or ``Retry-After-Ms``.
     A date is compared with the server's own ``Date``, because clocks differ.
     """
     milliseconds = _number(headers.get("retry-after-ms"))

@@ -1,4 +1,4 @@
-"""Calls of one endpoint for everyone: each distinct one is made once, and written down."""
+"""LLM service of one endpoint: deduplicated and journaled calls."""
 
 from __future__ import annotations
 
@@ -17,27 +17,28 @@ from veridical.llm.ledger import Ledger
 from veridical.llm.payments import PAYER, Account, Tab, not_sent
 from veridical.llm.turns import ByPrefix, InOrder, Turns
 
-#: Seconds until a reply that another process asks for is looked for: first, and at most.
+#: Seconds between checks for a reply that another process requests: first and maximum.
 _FIRST_LOOK, _LAST_LOOK = 0.05, 1.0
 
 
 class ChatClient(Protocol):
-    """What makes the calls: :class:`veridical.llm.client.LlmClient`, or a scripted one.
+    """Client that makes the calls: :class:`veridical.llm.client.LlmClient` or a scripted one.
 
-    One that knows better than its endpoint's ``max_concurrency`` how many calls to take at once
-    has an attribute ``most_calls``; one whose server keeps what it has read says so by
-    ``shares_prefixes``, and has its calls in an order that makes use of that
-    (:mod:`veridical.llm.turns`); one that has to ask for samples one by one anyway says so by
-    ``one_by_one``, and each of them is then written down as it comes. One that makes several
-    attempts has each paid by ``PAYER`` (:mod:`veridical.llm.payments`) and says so by
-    ``bills_attempts``; the calls of others are taken to leave at once, and to cost what their
-    outcomes say.
+    Optional attributes:
+
+    - ``most_calls``: maximum concurrent calls, if not the endpoint's ``max_concurrency``.
+    - ``shares_prefixes``: the server caches prompt prefixes, so calls are ordered to share them
+      (:mod:`veridical.llm.scheduling`).
+    - ``one_by_one``: each sample takes a call of its own, and is journaled as it arrives.
+    - ``accounts_attempts``: each attempt is charged through ``ACCOUNTING``
+      (:mod:`veridical.llm.cost_accounting`). Calls of other clients are taken to be sent at once
+      and to cost what their outcomes state.
     """
 
     async def chat(
         self, request: ChatRequest, ordinals: Sequence[int] = (0,)
     ) -> list[Reply | LlmError]:
-        """One answer or error per ordinal, in order."""
+        """Return one reply or error per ordinal, in order."""
         ...
 
     async def close(self) -> None: ...
@@ -46,19 +47,19 @@ class ChatClient(Protocol):
 class LlmService:
     """All calls of one endpoint, on one event loop.
 
-    Equal requests that are under way at the same time are sent once. What the journal holds is
-    not sent at all. Requests that differ only in their ordinal go out together, where the client
-    can do more with that than make them one by one.
+    Equal requests that are in flight at the same time are sent once. Replies in the journal are not
+    requested at all. Requests that differ only in their ordinal are sent together if the client can
+    combine them.
 
     Args:
-        endpoint: which model of which server.
-        account: of callers that bring none of their own; default: one that keeps nothing.
-        client: makes the calls; default: as the endpoint says.
+        endpoint: the server and model.
+        account: for callers without an account; the default keeps nothing.
+        client: makes the calls; by default the endpoint's kind decides.
 
     Attributes:
-        obtained: answers, and errors in their place, that came since it was opened.
-        waited, awaited: seconds of calls made here, retries included, and how many answers these
-            were asked for.
+        obtained: answers and errors received since the service was opened.
+        waited, awaited: seconds of calls made here, retries included, and the number of answers
+            requested by them.
     """
 
     def __init__(
@@ -72,9 +73,9 @@ class LlmService:
         self._own: Account | None = None
         self._account = account
         self.client = open_client(endpoint) if client is None else client
-        # a model that runs here is what its file holds, wherever that lies
+        # a local model is identified by its file's content, not its location
         self.identity: str = getattr(self.client, "identity", endpoint.identity)
-        # As many as the client works on: of more, the worst case would be held back for nothing.
+        # As many as the client processes: for more, the worst case would be reserved for nothing.
         most: int = getattr(self.client, "most_calls", endpoint.max_concurrency)
         by_prefix: bool = getattr(self.client, "shares_prefixes", False)
         self._turns: Turns = ByPrefix(most) if by_prefix else InOrder(most)
@@ -87,32 +88,32 @@ class LlmService:
 
     @property
     def waiting(self) -> int:
-        """Answers that somebody waits for."""
+        """Return the number of pending answers."""
         return len(self._pending)
 
     @property
     def account(self) -> Account:
-        """The account of callers that bring none of their own."""
+        """Return the account of callers without an account."""
         if self._account is None:
             self._account = self._own = Account(Journal(None))
         return self._account
 
     @property
     def ledger(self) -> Ledger:
-        """The ledger of the service's own account."""
+        """Return the ledger of the service's own account."""
         return self.account.ledger
 
     async def chat(
         self, requests: Sequence[ChatRequest], account: Account | None = None
     ) -> list[Reply]:
-        """Replies, in order.
+        """Return replies, in order.
 
         Raises:
-            LlmError: of the first request that brought none. The others were made nevertheless.
+            LlmError: of the first request that failed. The others are made nevertheless.
         """
         replies = []
         for outcome in await self.chat_each(requests, account):
-            if isinstance(outcome, LlmError):  # a new one: several askers may raise it
+            if isinstance(outcome, LlmError):  # a new error: several callers may raise it
                 paid, text = outcome.possibly_paid, outcome.text
                 raise LlmError(outcome.trouble, str(outcome), possibly_paid=paid, text=text)
             replies.append(outcome)
@@ -121,10 +122,10 @@ class LlmService:
     async def chat_each(
         self, requests: Sequence[ChatRequest], account: Account | None = None
     ) -> list[Reply | LlmError]:
-        """A reply, or the error that came in its place, per request, in order.
+        """Return a reply or error per request, in order.
 
         Raises:
-            UsageError: the endpoint cannot be called at all, or the journal not be written.
+            UsageError: the endpoint cannot be called at all, or the journal cannot be written.
         """
         account = account or self.account
         journal, ledger = account.journal, account.ledger
@@ -148,8 +149,8 @@ class LlmService:
         for key in journal.damaged & new.keys():
             journal.damaged.discard(key)
             ledger.damaged += 1
-        # Another asker may have been first to look, and wait for its call by now. It cannot have
-        # the answer yet: the journal serves in turn, so what it wrote since comes after this.
+        # Another caller may have looked first, and be waiting for its call by now. It cannot have
+        # the answer yet: the journal works in order, so its write comes after this.
         alone: bool = getattr(self.client, "one_by_one", False)
         groups: dict[tuple[bytes, int], dict[bytes, ChatRequest]] = {}
         for key, (base, request) in new.items():
@@ -158,7 +159,7 @@ class LlmService:
                 outcomes[key] = newest.reply
                 if (id(journal), key) in looked:
                     ledger.journaled += 1
-                else:  # another was looking already
+                else:  # another caller has already looked
                     ledger.shared += 1
                 continue
             future = self._pending.get((id(journal), key))
@@ -179,8 +180,9 @@ class LlmService:
         return [outcomes[key] for _, key in keys]
 
     async def reject(self, request: ChatRequest, account: Account | None = None) -> None:
-        """Nothing could be made of the newest reply to ``request``: an account that retries will
-        ask for another."""
+        """Mark the newest reply to ``request`` as unusable: an account that retries requests
+        another.
+        """
         account = account or self.account
         ((_, key),) = self._keys([request])
         reply = (await account.journal.find([key])).get(key)
@@ -188,7 +190,7 @@ class LlmService:
             await account.journal.reject([(key, reply.attempt)])
 
     def _keys(self, requests: Iterable[ChatRequest]) -> list[tuple[bytes, bytes]]:
-        """Each request's key without and with its ordinal."""
+        """Return each request's key without and with its ordinal."""
         keys = []
         previous, base = None, b""
         for request in requests:
@@ -201,8 +203,10 @@ class LlmService:
     async def _obtain(
         self, group: dict[bytes, ChatRequest], attempt: int, account: Account
     ) -> None:
-        """Resolve the pending keys of requests that differ only in their ordinal, by a call; what
-        another process asks for already, by its reply."""
+        """Resolve the pending keys of requests that differ only in their ordinal.
+
+        By a call, or by the reply of another process that has requested it already.
+        """
         left = dict(group)
         look = _FIRST_LOOK
         try:
@@ -236,7 +240,7 @@ class LlmService:
         attempt: int,
         account: Account,
     ) -> None:
-        """Make the call for all of ``requests`` that the budget allows."""
+        """Make the call for as many of ``requests`` as the budget allows."""
         budget = account.budget
         count = len(keys)
         each = worst_case(self.endpoint, requests[0])
@@ -244,7 +248,8 @@ class LlmService:
             check_budgeted(self.endpoint)
             if each is None:
                 raise UsageError(
-                    f"a budget needs a limit to each answer of LLM {self.endpoint.name!r}: give "
+                    f"--budget requires a maximum answer length for LLM {self.endpoint.name!r}: "
+                    "set "
                     "max_tokens"
                 )
             count = await budget.reserve(each, len(keys))
@@ -299,12 +304,12 @@ class LlmService:
             future.set_result(outcome)
         elif isinstance(error, Exception):
             future.set_exception(error)
-            future.exception()  # marks it as seen, should every asker have been cancelled
+            future.exception()  # marks it as retrieved, in case every caller was cancelled
         else:
             future.cancel()
 
     async def close(self) -> None:
-        """Drop the calls under way, and let go of the connections."""
+        """Cancel the calls in flight, and close the connections."""
         for task in list(self._sending):
             task.cancel()
         await asyncio.gather(*self._sending, return_exceptions=True)
@@ -314,10 +319,10 @@ class LlmService:
 
 
 def check_client(endpoint: Endpoint) -> None:
-    """Refuse what :func:`open_client` would, as far as it can be told without a model.
+    """Check what :func:`open_client` would, as far as possible without a model.
 
     Raises:
-        UsageError: there is no key in the environment, no such file, or no such option.
+        UsageError: the key is not in the environment, or the file or option does not exist.
         ModelError: a package that runs the model is not installed.
     """
     if endpoint.kind == "local":
@@ -332,10 +337,10 @@ def check_client(endpoint: Endpoint) -> None:
 
 
 def open_client(endpoint: Endpoint) -> ChatClient:
-    """The client that ``endpoint`` says: over HTTP, of a llama.cpp server here, or scripted.
+    """Open the client of ``endpoint``: HTTP, a local llama.cpp server, or scripted.
 
     Raises:
-        UsageError: its key is not in the environment, or what it needs is not installed.
+        UsageError: its key is not in the environment, or a requirement is not installed.
     """
     if endpoint.kind == "fake":
         from veridical.llm.fake import FakeLlm
@@ -352,7 +357,9 @@ def open_client(endpoint: Endpoint) -> ChatClient:
 
 
 def _same_but_ordinal(one: ChatRequest, two: ChatRequest) -> bool:
-    """Whether two requests are surely alike, ordinal aside: equal fields, the same messages."""
+    """Return True if two requests are equal except for the ordinal, with the same message
+    objects.
+    """
     return one.messages is two.messages and all(
         getattr(one, name) == getattr(two, name) for name in _FIELDS
     )

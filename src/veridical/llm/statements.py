@@ -1,9 +1,9 @@
-"""Verdicts as a text states them, found strictly: what is not clear is no verdict.
+"""Strict parsing of verdicts in free text; ambiguous replies yield no verdict.
 
-A verdict counts where it opens a reply or ends it. It may stand alone ("No."), behind a label
-("Score: 4") or in a plain sentence ("The answer is correct."). A mention elsewhere, or one that is
-quoted, asked about, retracted or attributed to somebody, never counts; one of another verdict
-leaves a reply without any.
+A verdict counts if it opens or ends a reply. It may be alone ("No."), after a label ("Score: 4") or
+in a plain sentence ("The answer is correct."). A mention elsewhere, or one that is quoted,
+questioned, retracted or attributed to somebody, never counts. If it is a mention of another
+verdict, the reply has no verdict.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from veridical.llm import phrases
 from veridical.llm.visible import Visible, reasoned, visible
 from veridical.prompts import Choices, Numbers, Scale
 
-#: What may stand around a verdict: white space, quotes, brackets, Markdown.
+#: Characters allowed around a verdict: white space, quotes, brackets, Markdown.
 OPENING = " \t\r\n\"'“”‘’`*_([{#>"
-#: Characters: a longer text, reasoning aside, is no judge's reply.
+#: Maximum characters of a judge's reply, reasoning excluded.
 _LONGEST = 50_000
 _CLOSING = r"[\"'“”‘’`*_)\]}]*"
 _ENDED = re.compile(rf"{_CLOSING}\s*(?:$|[\n.,;:!)\]}}|—–?]|-\s|\(|->|=>)")
@@ -45,7 +45,7 @@ _ALONE = re.compile(rf"[*_)\]]*[.!]?\n|{_REST.pattern}")
 
 
 class VerdictStatement(NamedTuple):
-    """A verdict in a text: the answer's name, its value, and where the text has it."""
+    """Verdict in a text: the answer's name, its value and its offsets."""
 
     name: str
     value: float
@@ -54,11 +54,11 @@ class VerdictStatement(NamedTuple):
 
 
 class StatedVerdict(NamedTuple):
-    """What a text says.
+    """Result of parsing a text.
 
     Attributes:
-        statement: its one clear verdict; None where it has none.
-        why: why it has none: None where it mentions no verdict at all.
+        statement: its one clear verdict; None if it has none.
+        why: the reason for no verdict; None if no verdict is mentioned at all.
     """
 
     statement: VerdictStatement | None
@@ -66,14 +66,14 @@ class StatedVerdict(NamedTuple):
 
 
 class _Mention(NamedTuple):
-    """A verdict that a text names, at ``start`` to ``end`` of it.
+    """Mention of a verdict, at ``start`` to ``end`` of a text.
 
     Attributes:
-        name, value: of the verdict; None and 0 where a label has one off the scale.
-        begin: where the statement begins that it stands in.
+        name, value: of the verdict; None and 0 if a label has one off the scale.
+        begin: start of the statement that contains it.
         kind: of that statement: ``bare``, ``label`` or ``sentence``.
-        place: where that begins: a ``line``, a ``sentence``, or a ``clause`` of one.
-        sure: it is stated, not asked, listed, disguised, or said to be possible.
+        place: where the statement begins: at a ``line``, a ``sentence``, or a ``clause``.
+        sure: it is asserted, not a question, a list, disguised or merely possible.
     """
 
     name: str | None
@@ -87,12 +87,12 @@ class _Mention(NamedTuple):
 
 
 def stated(text: str, scale: Scale, key: str) -> StatedVerdict:
-    """What ``text`` says: ``key`` is what the verdict is called ("Score: 5")."""
+    """Parse ``text`` for a verdict; ``key`` is the verdict's label ("Score: 5")."""
     begin = reasoned(text)
     if begin is None:
-        return StatedVerdict(None, "its reasoning has no clear end")
+        return StatedVerdict(None, "its reasoning does not end clearly")
     if len(text) - begin > _LONGEST:
-        return StatedVerdict(None, "it is too long for a verdict")
+        return StatedVerdict(None, "it is too long")
     grammar = _grammar(scale, key)
     seen = visible(text, begin, grammar.own)
     mentions = grammar.mentions(seen)
@@ -102,7 +102,7 @@ def stated(text: str, scale: Scale, key: str) -> StatedVerdict:
     last = [m for m in mentions if m.sure and _closes(m, seen)]
     counted = [m for m in (*first, *last) if not seen.quotes(m.start, m.end)]
     if not counted:
-        return StatedVerdict(None, "a verdict is mentioned in it and none is given")
+        return StatedVerdict(None, "it mentions a verdict without giving one")
     verdict = counted[0]
     if any(m.name != verdict.name for m in mentions):
         return StatedVerdict(None, "it has several verdicts")
@@ -115,7 +115,7 @@ def stated(text: str, scale: Scale, key: str) -> StatedVerdict:
 
 
 def statement_of(text: str, scale: Scale) -> VerdictStatement | None:
-    """The verdict that ``text`` is, whole."""
+    """Return the verdict that is the whole of ``text``, or None."""
     if isinstance(scale, Choices):
         plain = " ".join(text.casefold().split())
         for choice in scale.choices:
@@ -127,14 +127,14 @@ def statement_of(text: str, scale: Scale) -> VerdictStatement | None:
 
 
 def _opens(mention: _Mention, seen: Visible) -> bool:
-    """Whether a text begins with it, courtesies and headings aside."""
+    """Return True if the text begins with the mention, ignoring courtesies and headings."""
     if mention.place == "clause":
         return False
     return phrases.only_leads_in(seen.text, mention.begin)
 
 
 def _closes(mention: _Mention, seen: Visible) -> bool:
-    """Whether a text ends with it, as a statement of the judge's own."""
+    """Return True if the text ends with the mention, as the judge's own statement."""
     text = seen.text
     rest = text[mention.end :]
     ends = _REST.match(rest) is not None
@@ -154,24 +154,24 @@ def _closes(mention: _Mention, seen: Visible) -> bool:
 
 
 def _doubted(seen: Visible, verdict: _Mention, grammar: _Grammar, *, opens: bool) -> str | None:
-    """Why the verdict that ``seen`` states once may not be its own; None if it is."""
+    """Return a reason to doubt that the single stated verdict is the judge's own, or None."""
     text = seen.text
     if phrases.REFUSAL.search(text):
         return "it refuses"
     if phrases.RETRACTION.search(text, verdict.end) or phrases.DISOWNED.match(text, verdict.end):
-        return "it takes its verdict back"
+        return "it retracts its verdict"
     if isinstance(grammar.scale, Choices) and phrases.QUALIFIED.match(text, verdict.end):
-        return "its verdict holds in part only"
+        return "its verdict applies only in part"
     if phrases.MANIPULATION.search(text):
         if verdict.name in grammar.demanded(text):
-            return "it gives the verdict that it says it was told to give"
+            return "it reports that this verdict was demanded of it"
         if not opens and grammar.named(text) - {verdict.name}:
-            return "it tells of another verdict that it was told to give"
+            return "it reports that another verdict was demanded of it"
     return None
 
 
 class _Grammar:
-    """How the verdicts of a scale may be stated."""
+    """Patterns of the statements of a scale's verdicts."""
 
     def __init__(self, scale: Scale, key: str) -> None:
         self.scale = scale
@@ -196,7 +196,7 @@ class _Grammar:
             self._words = re.compile(rf"(?:{words})(?![_-]*[^\W_])(?!'\w)")
 
     def mentions(self, seen: Visible) -> list[_Mention]:
-        """Every verdict that a text may be taken to give, in any place."""
+        """Return every mention of a verdict, at any place."""
         text = seen.text
         items = {m.start(1) for m in _ITEM.finditer(text)}
         mentions: dict[int, _Mention] = {}
@@ -208,7 +208,7 @@ class _Grammar:
             begin = _MARKUP.match(text, start.end())
             assert begin is not None
             if place != "line" and "\n" in text[start.end() : begin.end()]:
-                continue  # the line's own start comes
+                continue  # the start of the line follows
             reached = begin.end()
             mention = self._at(seen, begin.end(), place, items)
             if mention is not None:
@@ -284,7 +284,7 @@ class _Grammar:
         return _Mention(verdict.name, verdict.value, at, figure.end(), begin, kind, place, sure)
 
     def demanded(self, text: str) -> set[str]:
-        """The verdicts that ``text`` says somebody demands."""
+        """Return the verdicts that somebody demands, according to ``text``."""
         names = set()
         for verb in phrases.DEMANDED.finditer(text):
             markup = _MARKUP.match(text, verb.end())
@@ -298,7 +298,9 @@ class _Grammar:
         return names
 
     def named(self, text: str) -> set[str]:
-        """The verdicts whose words ``text`` has, wherever; numbers only where they are demanded."""
+        """Return the verdicts whose words occur in ``text``; numbers only where they are
+        demanded.
+        """
         if isinstance(self.scale, Numbers):
             return self.demanded(text)
         words = re.finditer(rf"(?<![\w-])(?:{self._words.pattern})", text)
@@ -321,8 +323,10 @@ def _ends(text: str, at: int) -> bool:
 
 
 def _may_open(text: str, at: int, items: set[int]) -> bool:
-    """Whether "4. The answer ..." gives a verdict and does not number a list: a list begins with 1
-    and goes on."""
+    """Return True if "4. The answer ..." gives a verdict rather than a list item.
+
+    A list begins with 1 and continues.
+    """
     return (
         len(items) == 1
         and not text[:at].strip(OPENING + "*_-")
@@ -331,8 +335,10 @@ def _may_open(text: str, at: int, items: set[int]) -> bool:
 
 
 def _scaled(text: str, at: int, scale: Numbers) -> VerdictStatement | None:
-    """Return the number at ``at`` with its "%" or "out of 5" as a verdict; None where there is
-    none, or it is off the scale or of another one than was asked for."""
+    """Return the number at ``at`` with its "%" or "out of 5" as a verdict.
+
+    None if there is no number, it is off the scale, or the scale is not the requested one.
+    """
     figure = _NUMBER.match(text, at)
     if figure is None or len(figure[0]) > 20:
         return None
@@ -348,7 +354,7 @@ def _scaled(text: str, at: int, scale: Numbers) -> VerdictStatement | None:
 
 
 def number(value: float, scale: Numbers, start: int = 0, end: int = 0) -> VerdictStatement | None:
-    """``value`` as a verdict; None where it is off the scale."""
+    """Return ``value`` as a verdict; None if it is off the scale."""
     if not scale.low <= value <= scale.high or (scale.whole and not value.is_integer()):
         return None
     return VerdictStatement(f"{value:g}", value, start, end)

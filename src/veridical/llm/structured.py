@@ -1,4 +1,4 @@
-"""JSON that a model wrote, read strictly."""
+"""Strict parsing of JSON written by a model."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ _TYPES: dict[str, tuple[type, ...]] = {
 
 
 def read_json(text: str, schema: dict[str, Any]) -> Any:
-    """The one JSON value that ``text`` is, or that stands in the one code fence it is.
+    """Return the one JSON value that is the whole of ``text``, or of its one code fence.
 
-    Neither words around it, nor doubled keys, nor NaN and infinities are accepted, and nothing is
-    repaired: of two readings of an answer one may be what an attacker wrote.
+    Surrounding words, duplicate keys, NaN and infinities are refused, and nothing is repaired: one
+    of two possible readings may be an attacker's.
 
     Args:
         schema: JSON schema of the value: ``type``, ``enum``, ``minimum``, ``maximum``,
-            ``properties``, ``required``, ``additionalProperties: false``, ``items``,
-            ``minItems`` and ``maxItems`` are checked. 3.0 is an integer.
+            ``properties``, ``required``, ``additionalProperties: false``, ``items``, ``minItems``
+            and ``maxItems`` are checked. 3.0 is an integer.
 
     Raises:
-        LlmError: it is no such value (``malformed``; its ``text`` is the answer).
+        LlmError: ``malformed``: it is not such a value; its ``text`` is the answer.
     """
     try:
         value = json.loads(
@@ -50,7 +50,7 @@ def read_json(text: str, schema: dict[str, Any]) -> Any:
 
 
 def _unfenced(body: str) -> str:
-    """What stands in the code fence that ``body`` is; all of it where it is none."""
+    """Return the content of the code fence that is the whole of ``body``, else ``body``."""
     opened = _OPENED.match(body)
     if opened is None or not body.endswith(_FENCE, opened.end()):
         return body
@@ -59,18 +59,18 @@ def _unfenced(body: str) -> str:
 
 
 def _malformed(why: str, text: str) -> LlmError:
-    return LlmError("malformed", f"the answer is not the JSON asked for: {why}", text=text)
+    return LlmError("malformed", f"the answer is not valid JSON for the schema: {why}", text=text)
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     fields = dict(pairs)
     if len(fields) < len(pairs):
-        raise ValueError("a key is given twice")
+        raise ValueError("duplicate key")
     return fields
 
 
 def _not_a_number(constant: str) -> NoReturn:
-    raise ValueError(f"{constant} is no JSON number")
+    raise ValueError(f"{constant} is not a JSON number")
 
 
 def _check(value: Any, schema: dict[str, Any], where: str) -> None:
@@ -90,7 +90,7 @@ def _check(value: Any, schema: dict[str, Any], where: str) -> None:
         if missing:
             raise ValueError(f"{where} lacks {', '.join(missing)}")
         if extra and schema.get("additionalProperties") is False:
-            raise ValueError(f"{where} has what was not asked for: {', '.join(extra)[:100]}")
+            raise ValueError(f"{where} has unexpected keys: {', '.join(extra)[:100]}")
         for key, item in value.items():
             _check(item, fields.get(key, {}), key)
     elif isinstance(value, list):

@@ -1,4 +1,4 @@
-"""One HTTP call to an OpenAI-compatible server: JSON out, a JSON object in, or an error."""
+"""HTTP calls to an OpenAI-compatible server."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ from veridical.llm.endpoints import Endpoint
 from veridical.llm.redact import excerpt, redact
 from veridical.llm.retries import NO_MONEY, AttemptError, may_be_paid, retry_after, trouble_of
 
-#: Bytes of a reply, packed and unpacked.
+#: Maximum bytes of a reply, compressed and decompressed.
 LONGEST_BODY = 64 * 2**20
-#: Seconds to reach the server, where the endpoint allows as many for the whole attempt.
+#: Maximum seconds to connect to the server, within the attempt's timeout.
 _LONGEST_CONNECT = 30.0
 
 
 class Transport:
-    """Posts to one endpoint. Redirects are not followed. No message holds the key.
+    """HTTP client of one endpoint. Redirects are not followed. No message contains the key.
 
     Args:
-        http: for tests; by default one of its own, which takes proxies from the environment.
-        longest_body: most bytes of a reply, packed and unpacked.
+        http: for tests; by default a client of its own, which reads proxies from the environment.
+        longest_body: maximum bytes of a reply, compressed and decompressed.
     """
 
     def __init__(
@@ -53,13 +53,13 @@ class Transport:
         self._urls: dict[str, httpx.URL] = {}
 
     async def post(self, path: str, payload: Mapping[str, Any]) -> dict[str, Any]:
-        """The JSON object that the server answers to ``payload``.
+        """Post ``payload`` and return the JSON object that the server replies.
 
         Args:
             path: after the base address, such as ``chat/completions``.
 
         Raises:
-            AttemptError: there is none, for whatever reason but the following.
+            AttemptError: there is no JSON object, for any other reason than the next.
             UsageError: the endpoint's key is not in the environment.
         """
         key = self.endpoint.key()
@@ -69,10 +69,10 @@ class Transport:
                 self._http, request, seconds=self.endpoint.timeout, longest=self._longest
             )
         except TimeoutError:
-            message = f"no whole answer within {self.endpoint.timeout:g} s"
+            message = f"no complete answer within {self.endpoint.timeout:g} s"
             self._fail("timeout", message, key, possibly_paid=1)
         except httpx.TransportError as e:
-            # Up to here nothing can have been answered; later, something may have.
+            # Up to here nothing can have been answered; from here on it may have been.
             reached = not isinstance(e, (httpx.ConnectError, httpx.ConnectTimeout))
             again = not isinstance(e, (httpx.UnsupportedProtocol, httpx.LocalProtocolError))
             self._fail(
@@ -88,7 +88,7 @@ class Transport:
         return self._object(response, body, key)
 
     def redact(self, text: str) -> str:
-        """``text`` without the endpoint's key."""
+        """Remove the endpoint's key from ``text``."""
         return redact(text, os.environ.get(self.endpoint.key_env or "", "").strip())
 
     async def close(self) -> None:
@@ -103,7 +103,7 @@ class Transport:
             content = json.dumps(payload, ensure_ascii=False, allow_nan=False).encode()
             if path not in self._urls:
                 self._urls[path] = httpx.URL(f"{self._base}/{path}")
-            # Not by the client's build_request: that would send back a server's cookies.
+            # Not by the client's build_request: it would send back a server's cookies.
             return httpx.Request(
                 "POST",
                 self._urls[path],
@@ -112,13 +112,15 @@ class Transport:
                 extensions={"timeout": self._timeout},
             )
         except (ValueError, TypeError, RecursionError, httpx.InvalidURL) as e:
-            self._fail("rejected", f"this cannot be sent: {type(e).__name__}: {e}", key)
+            self._fail("rejected", f"the request cannot be sent: {type(e).__name__}: {e}", key)
 
     def _refuse(self, response: httpx.Response, body: bytes, key: str | None) -> NoReturn:
-        """Raise what a reply other than 2xx means."""
+        """Raise the error that a reply other than 2xx stands for."""
         status = response.status_code
         if 300 <= status < 400:
-            message = f"HTTP {status}: redirects are not followed; give the final address"
+            message = (
+                f"HTTP {status}: redirects are not followed; set base_url to the final address"
+            )
             self._fail("rejected", message, key, status=status)
         code, message = _error_of(body)
         self._refused(response, code, f"HTTP {status}: {message}", key, status, may_be_paid(status))
@@ -145,7 +147,7 @@ class Transport:
 
     def _object(self, response: httpx.Response, body: bytes, key: str | None) -> dict[str, Any]:
         if key and key.encode() in body:
-            message = "the reply holds the endpoint's key"
+            message = "the reply contains the endpoint's key"
             self._fail("malformed", message, key, possibly_paid=1, again=False)
         try:
             reply = parse_json(body, self._longest)
@@ -154,7 +156,7 @@ class Transport:
         if not isinstance(reply, dict):
             self._fail("malformed", "the reply is not a JSON object", key, possibly_paid=1)
         if reply.get("error") and not reply.get("choices") and not reply.get("data"):
-            # An error under 200: what a go-between says when it had begun to answer.
+            # An error under status 200: from a proxy that had already begun to answer.
             code, error = _error_of(body)
             status = int(code) if code.isdecimal() and len(code) == 3 else 500
             message = f"HTTP {response.status_code} with an error: {error}"
@@ -183,7 +185,7 @@ class Transport:
 
 
 def _error_of(body: bytes) -> tuple[str, str]:
-    """The code and the message in an error's body, in the forms that servers have for it."""
+    """Return the code and the message of an error body, in servers' various forms."""
     text = body.decode("utf-8", "replace")
     try:
         reply = parse_json(text.encode(), LONGEST_BODY)

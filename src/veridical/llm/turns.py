@@ -1,4 +1,4 @@
-"""Whose call is next at an endpoint that works on few at a time."""
+"""Call scheduling for endpoints with limited concurrency."""
 
 from __future__ import annotations
 
@@ -11,28 +11,30 @@ from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from veridical.core.messages import ChatRequest
 
-#: Tokens of an answer up to which nearly all the work is reading the prompt.
+#: Maximum tokens of an answer for which processing the prompt dominates.
 SHORT = 16
-#: Characters that a prompt must share besides to be preferred to the one that waits longest.
+#: Additional shared characters needed to be preferred to the longest-waiting call.
 _GAIN = 64
 
-#: A prompt as it is compared: roles and texts by turns.
+#: Form in which prompts are compared: roles and texts alternating.
 Text: TypeAlias = tuple[str, ...]
 
 
 class Turns(Protocol):
-    """Lets calls through, no more at a time than a client works on."""
+    """Scheduler that admits at most as many calls as a client processes at once."""
 
     def turn(self, request: ChatRequest) -> AbstractAsyncContextManager[None]:
-        """A call's turn: entered when it comes, left when it has ended."""
+        """Return a context that is entered when the call is admitted, and left when it has
+        ended.
+        """
         ...
 
 
 class InOrder:
-    """Calls have their turns as they came.
+    """Scheduler in order of arrival.
 
     Args:
-        most: at a time.
+        most: maximum concurrent calls.
     """
 
     def __init__(self, most: int) -> None:
@@ -44,17 +46,16 @@ class InOrder:
 
 
 class ByPrefix:
-    """Turns at a server that keeps what it has read and does not read it again where the next
-    prompt begins likewise.
+    """Scheduler for a server that caches prompt prefixes.
 
-    Calls with short answers take little more than reading. They go through one at a time (side by
-    side each would read the common beginning for itself, and reading keeps all cores busy anyway),
-    after each the one that shares the longest beginning with it. Where none shares clearly more,
-    it is the turn of the one that waits longest: so records are finished about in their order.
-    Calls with long answers go through side by side.
+    For calls with short answers, prompt processing dominates. They run one at a time: side by side
+    each would process the shared prefix itself, and one keeps all cores busy anyway. The next call
+    is the one that shares the longest prefix with the last. If none shares clearly more, the
+    longest-waiting call is next, so records finish roughly in order. Calls with long answers run
+    concurrently.
 
     Args:
-        most: at a time, long and short together.
+        most: maximum concurrent calls, short and long together.
     """
 
     def __init__(self, most: int) -> None:
@@ -73,7 +74,7 @@ class ByPrefix:
         except asyncio.CancelledError:
             if waiting.admitted.cancelled():
                 queue.remove(waiting)
-            else:  # its turn had come meanwhile
+            else:  # it was admitted meanwhile
                 self._ended(queue)
             raise
         try:
@@ -96,7 +97,7 @@ class ByPrefix:
 
 
 class _Waiting(NamedTuple):
-    """A call that waits. They are sorted by text: what stands side by side shares most."""
+    """Waiting call. Sorted by text, so that neighbours share the longest prefixes."""
 
     text: Text
     number: int
@@ -104,12 +105,12 @@ class _Waiting(NamedTuple):
 
 
 class _Queue:
-    """Calls of one kind that wait, and how many are under way."""
+    """Waiting calls of one kind, and the number in flight."""
 
     def __init__(self) -> None:
         self.under_way = 0
         self._sorted: list[_Waiting] = []
-        self._waiting: dict[int, _Waiting] = {}  # in the order in which they came
+        self._waiting: dict[int, _Waiting] = {}  # in order of arrival
         self._count = 0
         self._last: Text = ()
 
@@ -128,7 +129,7 @@ class _Queue:
             del self._sorted[bisect_left(self._sorted, _place(waiting), key=_place)]
 
     def admit(self) -> None:
-        """Begin the turn of the next."""
+        """Admit the next call."""
         chosen = next(iter(self._waiting.values()))
         least = shared(self._last, chosen.text) + _GAIN
         at = bisect_left(self._sorted, (self._last, 0), key=_place)
@@ -148,7 +149,7 @@ def _place(waiting: _Waiting | tuple[Text, int]) -> tuple[Text, int]:
 
 
 def prompt_text(request: ChatRequest) -> Text:
-    """The prompt of ``request``, as it is compared."""
+    """Return the prompt of ``request`` in the form that is compared."""
     return tuple(part for m in request.messages for part in (str(m.get("role")), _content(m)))
 
 
@@ -158,7 +159,7 @@ def _content(message: dict[str, Any]) -> str:
 
 
 def shared(one: Text, two: Text) -> int:
-    """How many characters two prompts have in common from their beginning on."""
+    """Return the number of characters in the common prefix of two prompts."""
     length = 0
     for a, b in zip(one, two, strict=False):
         if a != b:
@@ -168,7 +169,7 @@ def shared(one: Text, two: Text) -> int:
 
 
 def _common(a: str, b: str) -> int:
-    """Length of the common beginning of two different texts."""
+    """Return the length of the common prefix of two different texts."""
     low, high = 0, min(len(a), len(b))
     while low < high:
         middle = (low + high + 1) // 2

@@ -1,4 +1,4 @@
-"""The probability of each verdict, from the alternatives at the place where one was written."""
+"""Verdict probabilities from the token alternatives at the verdict."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from veridical.core.records import TokenLogprob
 from veridical.llm.statements import OPENING
 from veridical.prompts import Choices, Numbers, Scale
 
-_LONGEST = 16  # tokens that one verdict may take
+_LONGEST = 16  # maximum tokens of one verdict
 _DIGITS = re.compile(r"[0-9]+")
 _BEFORE = re.compile(r"\s*(?:<\|[^<>|]*\|>\s*)*(?:```[A-Za-z]*\s*)?")
 _AFTER = re.compile(r"\s*(?:```\s*)?(?:<[^<>\s]{1,40}>\s*)*")
-_OPEN = ""  # the text so far may become more than one of the answers
+_OPEN = ""  # marker: the text so far may still become several answers
 
 
 class Spread(NamedTuple):
-    """Probability mass by answer (not normalised), and of what may still become an answer."""
+    """Probability mass by answer (not normalised), and mass that may still become an answer."""
 
     mass: dict[str, float]
     undecided: float
@@ -38,24 +38,24 @@ def spread(
     *,
     cut: bool = False,
 ) -> Spread | None:
-    """Mass of the answers of ``scale`` where the verdict begins at offset ``place`` of ``text``.
+    """Compute the mass of the answers of ``scale`` at offset ``place`` of ``text``.
 
-    A token counts as soon as no other answer can begin as it does. While several can, the tokens
-    that were written are followed. Numbers with fractions are not read: their first digits say
-    nothing of the whole. Where tokens have no alternatives, of two answers the one that was not
-    stated has what the stated one leaves (as UQLM's P(True) is 1 - P(False)); of more than two,
-    one probability tells nothing of the others.
+    A token counts as soon as no other answer can begin with it. While several can, the written
+    tokens are followed. Numbers with fractions are not read: their first digits do not determine
+    the number. Where tokens have no alternatives, the unstated one of two answers gets the
+    remainder of the stated one (as UQLM's P(True) is 1 - P(False)). With more than two answers, one
+    probability does not determine the others.
 
     Args:
-        stated: the text has an answer there, so its first letters do become that answer. (What
-            follows them is left aside: held to a schema, models are made to spell answers in
-            tokens that they would never take.)
-        cut: the text was cut: its last token is read as the others that were likely there, of
-            which it is not known either what would have followed.
+        stated: the text has an answer there, so its first letters do become that answer. What
+            follows them is ignored: under a schema, models are made to spell answers in improbable
+            tokens.
+        cut: the text was cut, so its last token is read like its alternatives, whose continuation
+            is unknown too.
 
     Returns:
-        None where the tokens do not spell the text, one of them lacks alternatives that are needed,
-        or their probabilities add up to more than 1, or no answer has any.
+        None if the tokens do not spell the text, needed alternatives are missing, their
+            probabilities exceed 1 in total, or no answer has any.
     """
     if isinstance(scale, Numbers) and not scale.whole:
         return None
@@ -94,7 +94,7 @@ def spread(
         if not going_on:
             break
         prefix += tails[token.token] or ""
-        if not alone or prefix.strip(OPENING):  # quotes alone before the answer tell nothing of it
+        if not alone or prefix.strip(OPENING):  # quotes alone before the answer carry no signal
             reach *= math.exp(min(0.0, own))
         head = ""
     else:
@@ -108,9 +108,9 @@ def spread(
 
 
 def _token_at(tokens: Sequence[TokenLogprob], text: str, place: int) -> tuple[int, str] | None:
-    """The token in which ``text[place]`` stands, and what it has before."""
+    """Return the token that contains ``text[place]``, and its part before it."""
     spelled = "".join(t.token for t in tokens)
-    shift = spelled.rfind(text)  # servers leave out reasoning, a code fence, what ends the turn
+    shift = spelled.rfind(text)  # servers leave out reasoning, code fences and end-of-turn tokens
     if shift < 0:
         return None
     before = spelled[:shift].rpartition("</think>")[2]
@@ -127,12 +127,12 @@ def _token_at(tokens: Sequence[TokenLogprob], text: str, place: int) -> tuple[in
 
 
 def _answer(token: str, scale: Scale, splits: bool, written: bool, stated: bool) -> str | None:
-    """The answer that ``token`` begins, _OPEN while several can follow, None if it begins none.
+    """Return the answer that ``token`` begins; _OPEN if several can follow, None if none.
 
     Args:
-        splits: tokens hold one digit each, so a number may go on.
-        written: the model wrote this, so that what follows tells more.
-        stated: what was written is an answer.
+        splits: tokens contain one digit each, so a number may continue.
+        written: the model wrote this token, so later tokens add information.
+        stated: the written text is an answer.
     """
     token = token.lstrip(OPENING)
     if not token:
@@ -155,11 +155,11 @@ def _choice(token: str, scale: Choices, written: bool, stated: bool) -> str | No
     if not begun:
         return None
     if len(begun) == 1:
-        # a single letter begins too much else, unless it is known to have become an answer
+        # a single letter begins too many other words, unless it is known to have become an answer
         sure = whole_words or (stated if written else len(token) > 1)
         return begun.pop() if sure else _OPEN
     if len(whole_words) == 1 and not written:
-        return whole_words.pop()  # "I": of "I am not sure" a word, of "Incorrect" a letter
+        return whole_words.pop()  # "I" is a whole word in "I am not sure", a letter in "Incorrect"
     return _OPEN
 
 

@@ -1,4 +1,4 @@
-"""What a judge's reply says: by JSON, by a strict reading of its text, by token probabilities."""
+"""Verdicts in judges' replies: JSON, free text and token probabilities."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from veridical.llm.verdict_tokens import Spread, spread
 from veridical.llm.visible import reasoned
 from veridical.prompts import Numbers, Prompt, Scale
 
-#: Alternatives to ask for at each token: the most that common servers give.
+#: Alternatives requested at each token: the maximum of common servers.
 ALTERNATIVES = 20
-#: Share of the probability that must be on the answers where no answer was written.
+#: Minimum probability of the answers where no answer was written.
 LEAST_UNWRITTEN = 0.5
-#: What a verdict may be called besides the prompt's key.
+#: Names that a verdict may have besides the prompt's key.
 _SAYERS = frozenset({"verdict", "answer", "score", "choice", "rating"})
 _FENCE_OF_JSON = re.compile(
     r"```(?:json[a-z0-9]*[ \t]*\r?\n|[a-z]*[ \t]*\r?\n\s*\{)", re.IGNORECASE
@@ -34,17 +34,17 @@ _EXPLANATION = re.compile(r"(?<!\w)explanation[\"'*_`]*\s*[:=]\s*", re.IGNORECAS
 
 @dataclass(frozen=True)
 class JudgeVerdict:
-    """A judge's verdict.
+    """Verdict of a judge.
 
     Attributes:
-        answer: what was said, by the scale's name; where nothing clear was, the likeliest.
-        value: its worth in the paper's numbers; with probabilities, the expected worth.
+        answer: the stated answer, by the scale's name; if none is clear, the most probable one.
+        value: its value in the paper's numbers; with probabilities, the expected value.
         risk: of that value, in [0, 1].
-        how: whether token probabilities or the text decided ``value``.
-        probabilities: of the answers, adding up to 1; None without token probabilities.
-        outside: probability of everything that is none of the answers; None likewise.
-        explanation: the judge's reasons, where it gave some.
-        text: all it said.
+        how: whether token probabilities or the text determined ``value``.
+        probabilities: of the answers, with sum 1; None without token probabilities.
+        outside: probability of everything that is not an answer; None likewise.
+        explanation: the judge's reasons, if it gave any.
+        text: the whole reply.
     """
 
     answer: str
@@ -60,27 +60,29 @@ class JudgeVerdict:
 def read_verdict(
     reply: Reply, prompt: Prompt, *, explain: bool = False, cut: bool = False
 ) -> JudgeVerdict:
-    """The verdict of ``reply`` to ``prompt``.
+    """Read the verdict of ``reply`` to ``prompt``.
 
-    The text must state one verdict: as JSON under the prompt's key, or at its beginning or its
-    end, as :mod:`veridical.llm.statements` says. Where the reply has token probabilities with
-    alternatives, the value is the expected one over the answers' tokens at that place, unless more
-    probability is on tokens that may become several answers than on those that are clear. A text
-    that mentions no verdict at all has one still if its first token's probability is mostly on
-    answers, and no explanation was to come first.
+    The text must state one verdict: as JSON under the prompt's key, or at its beginning or end (see
+    :mod:`veridical.llm.statements`). If the reply has token probabilities with alternatives, the
+    value is the expected value over the answers' tokens at that place. This does not apply if
+    ambiguous tokens have more probability than clear ones. A text without any mention of a verdict
+    still has one if its first token's probability is mostly on answers, and no explanation was to
+    come first.
 
     Args:
-        explain: an explanation was asked for besides.
-        cut: only the first tokens of the reply were asked for. Where it is cut, a word that it ends
-            with may have become anything, so that probabilities alone tell the verdict.
+        explain: whether an explanation was requested too.
+        cut: only the first tokens of the reply were requested. If it is cut, its last word may have
+            become anything, so only probabilities determine the verdict.
 
     Raises:
         LlmError: the reply is cut, refused or empty, or has no verdict (``malformed``); its
-            ``text`` is what was said. Never a default in its place.
+            ``text`` is the reply. No default is ever returned instead.
     """
     scale = prompt.scale
     if scale is None:
-        raise ValueError(f"prompt {prompt.name} asks for no verdict")
+        raise ValueError(
+            f"prompt {prompt.name} requests no verdict; choose a template with a scale"
+        )
     text = reply.whole(cut=cut)
     cut = cut and reply.finish_reason == "length"
     as_json = _object(text)
@@ -114,8 +116,10 @@ def read_verdict(
 
 
 def _ended(read: StatedVerdict, text: str, scale: Scale) -> bool:
-    """Whether a text that was cut surely had its verdict before: a number that something follows.
-    A word ("No") may be the beginning of another statement ("No doubt ...")."""
+    """Return True if a cut text surely ended its verdict: a number with text after it.
+
+    A word ("No") may begin another statement ("No doubt ...").
+    """
     return isinstance(scale, Numbers) and (
         read.statement is not None and read.statement.end < len(text)
     )
@@ -131,7 +135,9 @@ def _expected(
         worths = {c.name: c.value for c in scale.choices if c.name in masses.mass}
     shares = {n: masses.mass[n] / total for n in worths}
     value = sum(p * worths[n] for n, p in shares.items())
-    value = min(max(value, min(scale.best, scale.worst)), max(scale.best, scale.worst))  # rounding
+    value = min(
+        max(value, min(scale.best, scale.worst)), max(scale.best, scale.worst)
+    )  # rounding errors
     return JudgeVerdict(
         name if name is not None else max(shares, key=lambda n: shares[n]),
         value,
@@ -145,10 +151,10 @@ def _expected(
 
 
 def _object(text: str) -> dict[str, Any] | None:
-    """The JSON object that the text is after its reasoning; None where it does not look like one.
+    """Return the JSON object that is the text after its reasoning; None if it is not JSON-like.
 
     Raises:
-        LlmError: it looks like one and cannot be read.
+        LlmError: it is JSON-like and cannot be parsed.
     """
     said = text[reasoned(text) or 0 :].strip()
     fenced = _FENCE_OF_JSON.match(said)
@@ -173,7 +179,7 @@ def _of_json(fields: dict[str, Any], text: str, key: str, scale: Scale) -> Verdi
 
 
 def _field(value: Any, scale: Scale) -> VerdictStatement | None:
-    """The verdict that the value of a JSON field is, and nothing besides."""
+    """Return the verdict that is the whole value of a JSON field, or None."""
     if isinstance(value, (int, float)) and isinstance(scale, Numbers):
         on_scale = not isinstance(value, bool) and scale.low <= value <= scale.high
         return number(float(value), scale) if on_scale else None

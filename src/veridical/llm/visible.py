@@ -1,5 +1,8 @@
-"""A reply as verdicts are searched for in it: reasoning cut off, look-alikes made plain, and what
-stands between quotation marks marked as somebody else's words."""
+"""Normalised text of a reply, in which verdicts are searched.
+
+Reasoning is cut off, look-alike characters are replaced, and text between quotation marks is marked
+as quoted.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ import re
 import unicodedata
 from dataclasses import dataclass
 
-#: Letters of other scripts that look like Latin ones, and those.
+#: Letters of other scripts that look like Latin ones, with those.
 _ALIKE = dict(
     zip(
         "\u0430\u0435\u043e\u0440\u0441\u0443\u0445\u0456\u0458\u0455\u043a\u043c\u043d\u0442\u0432"
@@ -26,7 +29,7 @@ _OPENERS = "“„‟«‹「『《〈❝〝‘‚‛"
 _PAIRS = ('""', "“”", "„“", "„”", "””", "«»", "»«", "‹›", "「」", "『』", "《》", "''", "‘’", "``")
 _FENCE = re.compile(r"(?:```|~~~)[ \t]*[a-z]*[ \t]*\n(.*?)\n?[ \t]*(?:```|~~~)", re.DOTALL)
 _TAG = re.compile(r"</?([a-z][a-z0-9_:-]{0,30})(?:\s[^<>]{0,200})?/?>|<!--|-->|~~")
-#: Tags that only shape a text, or name a verdict; whatever else is tagged is quoted.
+#: Tags that only format a text, or name a verdict; text in any other tag is quoted.
 _SHAPES = frozenset(
     {"b", "i", "u", "em", "strong", "span", "font", "center", "table", "tbody"}
     | {"answer", "verdict", "score", "result", "rating", "output", "final"}
@@ -37,14 +40,14 @@ _BLOCKQUOTE = re.compile(r"^[ \t]*>.*$", re.MULTILINE)
 
 @dataclass(frozen=True)
 class Visible:
-    """What of a reply is searched.
+    """Searchable form of a reply.
 
     Attributes:
-        text: in lower case, without characters that do not show.
-        places: where the reply has each character of it.
-        quoted: from the first quotation mark to the last; what is quoted may hold marks of its
-            own, so that nothing between these two is surely the judge's word. Empty without any.
-        reply: as it came.
+        text: in lower case, without invisible characters.
+        places: the offset in the reply of each character.
+        quoted: from the first quotation mark to the last, empty without marks. A quotation may
+            contain marks of its own, so nothing in between is surely the judge's word.
+        reply: the original.
     """
 
     text: str
@@ -53,20 +56,19 @@ class Visible:
     reply: str
 
     def plain(self, start: int, end: int) -> bool:
-        """Whether the reply shows these characters as they are, and not some that look alike."""
+        """Return True if the reply has these characters themselves, not look-alikes."""
         first, last = self.places[start], self.places[end - 1] + 1
         drawn_over = unicodedata.category(self.reply[last : last + 1] or "\n")[0] == "M"
         shown = self.reply[first:last].lower().replace("\u2019", "'")
         return shown == self.text[start:end] and not drawn_over
 
     def quotes(self, start: int, end: int) -> bool:
-        """Whether a part of ``text`` stands in quotation."""
+        """Return True if a part of ``text`` is within quotation marks."""
         return start < self.quoted[1] and end > self.quoted[0]
 
 
 def reasoned(reply: str) -> int | None:
-    """Where the reply begins after the reasoning that a model may write before it; None where it
-    is not clear where that ends."""
+    """Return the offset at which the reply's reasoning ends; None if its end is unclear."""
     opened = _REASONING.match(reply)
     if opened is None:
         ends = list(_ENDED.finditer(reply))
@@ -79,10 +81,10 @@ def reasoned(reply: str) -> int | None:
 
 
 def visible(reply: str, begin: int, own_quotes: re.Pattern[str]) -> Visible:
-    """``reply`` as it is searched from ``begin`` on, where its reasoning ends.
+    """Normalise ``reply`` from ``begin`` on, where its reasoning ends.
 
     Args:
-        own_quotes: of quotation marks that quote nobody: around a label and the verdict behind it.
+        own_quotes: pattern of marks that quote nobody: around a label and its verdict.
     """
     folded, places = _folded(reply, begin)
     text = "".join(folded)
@@ -132,7 +134,7 @@ def _folded(reply: str, begin: int) -> tuple[list[str], list[int]]:
 
 
 def _unwrapped(text: str) -> tuple[int, int]:
-    """The part of ``text`` that one code fence, or one pair of marks, holds all of."""
+    """Return the part of ``text`` within the one code fence or pair of marks around all of it."""
     start, end = _stripped(text, 0, len(text))
     fenced = _FENCE.fullmatch(text, start, end)
     if fenced is not None and "```" not in fenced[1] and "~~~" not in fenced[1]:
@@ -156,7 +158,7 @@ def _in_word(text: str, i: int) -> bool:
 
 
 def _marks(text: str) -> list[int]:
-    """Where quotation marks stand; an apostrophe is none."""
+    """Return the offsets of quotation marks; apostrophes are excluded."""
     places, single = [], False
     for i, c in enumerate(text):
         if c in _MARKS:
@@ -177,8 +179,10 @@ def _opens(text: str, i: int) -> bool:
 
 
 def _span(text: str, marks: list[int]) -> tuple[int, int]:
-    """The stretch from the first of ``marks`` to the last, or to the end, where the last one opens
-    or a code fence is not closed."""
+    """Return the range from the first of ``marks`` to the last.
+
+    It extends to the end if the last one opens a quotation, or a code fence is not closed.
+    """
     if not marks:
         return 0, 0
     last = max(marks)

@@ -1,4 +1,4 @@
-"""What an endpoint's failure means, in words that say what to do."""
+"""Explanations of endpoints' failures, for error messages."""
 
 from __future__ import annotations
 
@@ -20,27 +20,31 @@ def meaning(
     address: str = "",
     empty: bool = False,
 ) -> str:
-    """Words for the failure of a call, "" where its message says enough.
+    """Return the explanation of a failed call, "" if the server's message is sufficient.
 
     Args:
         trouble: its class.
-        status: of the HTTP reply; None where there was none.
+        status: of the HTTP reply; None if there was none.
         message: the server's words, or the client's.
-        model: as the server knows it.
-        key: the variable that the key is in; None where none is sent.
+        model: the server's name of it.
+        key: the variable that contains the key; None if no key is sent.
         address: of the server.
         empty: the account has no money or quota left.
     """
     if status == 401:
-        return f"the key in {key} was not accepted" if key else "it wants a key (key_env names one)"
+        return (
+            f"the key in {key} was not accepted"
+            if key
+            else ("it requires a key; set key_env to the variable that contains it")
+        )
     if status == 403:
-        return f"the key in {key} may not do this" if key else "it may not be used without a key"
+        return f"the key in {key} lacks permission for this" if key else "it requires a key"
     if status == 402 or empty:
         return "the account has no quota or money left"
     if status == 429 and trouble == "rate_limited":
         return "too many calls (rate limit)"
     if status == 404:
-        return f"it has no model {model!r}, or another address" if model else "wrong address"
+        return f"it has no model {model!r}; check model and base_url" if model else "wrong address"
     if status in (503, 529):
         return "the server is overloaded"
     if status is not None and status >= 500:
@@ -49,10 +53,10 @@ def meaning(
         return "timeout"
     if trouble == "connection":
         unreached = message.startswith(_UNREACHED)
-        return f"nobody answers at {address}" if unreached else "the connection broke"
+        return f"no server responds at {address}" if unreached else "the connection broke"
     return ""
 
 
 def told(words: str, message: str) -> str:
-    """``message`` after what it means."""
+    """Return ``message`` after its explanation."""
     return f"{words}: {message}" if words else message

@@ -1,4 +1,4 @@
-"""Which of the processes that write to one journal are alive."""
+"""Live processes that write to one journal."""
 
 from __future__ import annotations
 
@@ -13,10 +13,9 @@ _NAME = re.compile(r"[0-9a-f]{16}")
 
 
 class Writers:
-    """The processes that write to the journal ``path``.
+    """Processes that write to the journal ``path``.
 
-    Each holds the lock of a file of its own, in a folder beside it, which a killed process lets
-    go of.
+    Each locks a file of its own in a folder beside it; the lock ends with a killed process.
     """
 
     def __init__(self, path: Path) -> None:
@@ -26,7 +25,7 @@ class Writers:
 
     @property
     def name(self) -> str:
-        """The name of this writer; there is none before it is first asked for.
+        """Return the name of this writer, created on first use.
 
         Raises:
             OSError: the folder cannot be written.
@@ -34,7 +33,7 @@ class Writers:
         if self._name is None:
             self._folder.mkdir(mode=0o700, exist_ok=True)
             for other in self._folder.iterdir():
-                self.alive(other.name)  # removes what the dead have left
+                self.alive(other.name)  # removes the files of dead writers
             while self._lock is None:
                 name = secrets.token_hex(8)
                 self._lock = try_lock(self._folder / name)
@@ -43,18 +42,18 @@ class Writers:
 
     @property
     def known(self) -> bool:
-        """Whether this writer has a name yet."""
+        """Return True if this writer has a name yet."""
         return self._name is not None
 
     def alive(self, name: str) -> bool:
-        """Whether the writer ``name`` is at work; this one is, for itself too."""
+        """Return True if the writer ``name`` is alive, which includes this one."""
         if not _NAME.fullmatch(name):
             return False
         path = self._folder / name
         try:
             lock = try_lock(path) if path.exists() else None
         except OSError:
-            return True  # it cannot be told
+            return True  # liveness cannot be determined
         if lock is None:
             return path.exists()
         path.unlink(missing_ok=True)
@@ -62,7 +61,7 @@ class Writers:
         return False
 
     def close(self) -> None:
-        """This writer is no more."""
+        """Release the name of this writer."""
         if self._name is not None and self._lock is not None:
             (self._folder / self._name).unlink(missing_ok=True)
             os.close(self._lock)
