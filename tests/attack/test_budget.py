@@ -121,7 +121,7 @@ def test_an_extra_body_does_not_get_past_what_is_reserved(tmp_path: Path) -> Non
         for body, said in (
             ("n = 14", "extra_body.n would change"),
             ('max_tokens = "many"', "extra_body.max_tokens must be a whole number"),
-            ('service_tier = "priority"', "extra_body.service_tier may change what a call costs"),
+            ('service_tier = "priority"', "extra_body.service_tier may change the cost of a call"),
             ("since = 2024-05-01", "extra_body.since is a date"),
         ):
             prepare(tmp_path, "healthy", port, f"extra_body = {{ {body} }}\n")
@@ -170,7 +170,7 @@ def test_two_runs_at_once_pay_for_an_answer_once(same: bool, tmp_path: Path) -> 
         assert server.calls == 12 + (not same)
         assert max(server.answered.values()) == 1
     if same:
-        assert second.returncode == 1 and "at work in another process" in told[1]
+        assert second.returncode == 1 and "active in another process" in told[1]
     else:
         assert second.returncode == 0, told[1]
         assert len((tmp_path / "b.jsonl").read_text().splitlines()) == 13

@@ -77,7 +77,10 @@ FAULTS: dict[str, tuple[Answer, list[str]]] = {
         lambda n: (401, {"error": {"message": f"Incorrect API key (request {n})"}}),
         ["the key in VERIDICAL_LLM_KEY_TEST was not accepted", "HTTP 401"],
     ),
-    "rights": (lambda n: (403, {"error": "no"}), ["VERIDICAL_LLM_KEY_TEST may not do this"]),
+    "rights": (
+        lambda n: (403, {"error": "no"}),
+        ["VERIDICAL_LLM_KEY_TEST lacks permission for this"],
+    ),
     "payment": (lambda n: (402, {"error": "pay"}), ["the account has no quota or money left"]),
     "quota": (
         lambda n: (429, {"error": {"code": "insufficient_quota", "message": "quota"}}),
@@ -86,11 +89,11 @@ FAULTS: dict[str, tuple[Answer, list[str]]] = {
     "rate": (lambda n: (429, {"error": f"wait {n} s"}), ["too many calls (rate limit)"]),
     "model": (
         lambda n: (404, {"error": {"message": "model not found"}}),
-        ["it has no model 'tiny-1', or another address", "HTTP 404"],
+        ["it has no model 'tiny-1'; check model and base_url", "HTTP 404"],
     ),
     "busy": (lambda n: (503, {"error": "busy"}), ["the server is overloaded"]),
     "broken": (lambda n: (500, {"error": "oh"}), ["the server failed: HTTP 500"]),
-    "hang": (lambda n: (0, None), ["timeout: no whole answer within 0.3 s"]),
+    "hang": (lambda n: (0, None), ["timeout: no complete answer within 0.3 s"]),
 }
 ROWS = [{"prompt": f"Question {i}?", "response": f"Answer {i}."} for i in range(6)]
 
@@ -119,7 +122,7 @@ def test_nobody_answers(endpoint: Callable[..., str]) -> None:
         port = free.getsockname()[1]
     name = endpoint(f"http://127.0.0.1:{port}/v1")
     told = " ".join(error_lines(veridical.check(ROWS, "judge", llm=name)))
-    assert f"nobody answers at http://127.0.0.1:{port}/v1" in " ".join(told.split())
+    assert f"no server responds at http://127.0.0.1:{port}/v1" in " ".join(told.split())
 
 
 def test_prompts_without_an_answer_are_no_bad_rows(endpoint: Callable[..., str]) -> None:

@@ -269,11 +269,11 @@ def test_parameters_that_do_not_go_together_are_refused_before_a_run() -> None:
     for text, why in (
         ("ngram(k=0)", r"ngram\(k=0.0\): k must be above 0"),
         ("halludetect", "name the trained model"),
-        ("judge(template=gpt_score_factuality)", "gpt_score_factuality must|asks for no verdict"),
+        ("judge(template=gpt_score_factuality)", "gpt_score_factuality must|requests no verdict"),
         ("judge(template=selfcheck_paper)", r"\{sentence\}, which this scorer does not fill"),
         ("verbalized(template=nli)", "does not fill"),
         ("panel(judges='self|nli')", "does not fill"),
-        ("g_eval(template=mqag_questions)", "asks for no verdict"),
+        ("g_eval(template=mqag_questions)", "requests no verdict"),
         ("gpt_score(template=likert)", "a user message and an assistant message"),
         ("selfcheck_prompt(template=likert)", "must have"),
     ):

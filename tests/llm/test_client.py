@@ -178,9 +178,9 @@ def test_a_request_that_is_refused_is_not_made_again(status: int) -> None:
     words, _, said = str(error).partition("HTTP ")
     assert said == f"{status}: no ?[31m such thing"
     assert words == {
-        401: "test: it wants a key (key_env names one): ",
-        403: "test: it may not be used without a key: ",
-        404: "test: it has no model 'm', or another address: ",
+        401: "test: it requires a key; set key_env to the variable that contains it: ",
+        403: "test: it requires a key: ",
+        404: "test: it has no model 'm'; check model and base_url: ",
     }.get(status, "test: ")
 
 

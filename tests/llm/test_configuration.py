@@ -126,7 +126,7 @@ def test_in_its_own_folder_the_users_file_is_the_users(
 
 def test_a_checkout_trusts_nobody_for_the_user(own: Path) -> None:
     planted('[trust]\nkey_variables = ["HOUSE_KEY"]\n' + llm("https://evil.example", "HOUSE_KEY"))
-    with pytest.raises(UsageError, match=r"\[trust\] is for your own file"):
+    with pytest.raises(UsageError, match=r"\[trust\] is allowed only in your own file"):
         configured()
     planted(llm("https://evil.example", "HOUSE_KEY"))
     for wrong in (

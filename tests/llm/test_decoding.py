@@ -32,7 +32,7 @@ def test_names_are_read_as_written() -> None:
     ["", "beam", "beam:1", "beam:x", "top_k:0", "top_k:2.5", "top_p:0", "top_p:nan", "greedy:1"],
 )
 def test_what_is_no_decoding(text: str) -> None:
-    with pytest.raises(UsageError, match="a decoding is"):
+    with pytest.raises(UsageError, match="unknown decoding"):
         parse_decoding(text)
 
 

@@ -137,12 +137,12 @@ def test_the_key_comes_from_the_environment_alone(
         ("llm = 3", "sections"),
         ("[llm]\na = 3", "section"),
         ('[llm.a]\nmodel = "m"', "base_url is missing"),
-        ('[llm.a]\nbase_url = "http://h/v1"', "name the model"),
+        ('[llm.a]\nbase_url = "http://h/v1"', "the model is missing"),
         ('[llm.a]\nbase_url = "http://h/v1"\nmodle = "m"', "did you mean 'model'"),
         ('[llm.a]\nbase_url = "http://h/v1"\nmodel = 3', "model must be str"),
         ('[llm.a]\nbase_url = "http://h/v1"\nmodel = "m"\napi_key = "sk"', "environment variable"),
         ('[llm.a]\nbase_url = "http://u:p@h/v1"\nmodel = "m"', "no credentials"),
-        ('[llm.a]\nbase_url = "ftp://h/v1"\nmodel = "m"', "no http"),
+        ('[llm.a]\nbase_url = "ftp://h/v1"\nmodel = "m"', "not an http"),
         ('[llm.a]\nbase_url = "http://h/v1?x=1"\nmodel = "m"', "must end before"),
         ('[llm.a]\nbase_url = "http://h:99999/v1"\nmodel = "m"', "address"),
         ('[llm.a]\nbase_url = "http://h/v1"\nmodel = "m"\nprice_in = -1', "at least 0"),
@@ -151,8 +151,8 @@ def test_the_key_comes_from_the_environment_alone(
         ('[llm.a]\nbase_url = "http://h/v1"\nmodel = "m"\nattempts = true', "attempts must be"),
         ('[llm.a]\nbase_url = "http://h/v1"\nmodel = "m"\nsupports = {m = true}', "capability"),
         ('[llm.a]\nbase_url = "http://h/v1"\nmodel = "m"\nsupports = {n = 1}', "true or false"),
-        ('[llm.local]\nbase_url = "http://h/v1"\nmodel = "m"', "cannot be a name"),
-        ('[llm."http://x"]\nbase_url = "http://h/v1"\nmodel = "m"', "cannot be a name"),
+        ('[llm.local]\nbase_url = "http://h/v1"\nmodel = "m"', "reserved or invalid name"),
+        ('[llm."http://x"]\nbase_url = "http://h/v1"\nmodel = "m"', "reserved or invalid name"),
     ],
 )
 def test_a_faulty_file_is_a_clear_error(alone: Path, text: str, said: str) -> None:
@@ -214,12 +214,12 @@ def test_what_may_change_prices_is_refused_with_a_budget() -> None:
         return Endpoint("e", "http://h/v1", "m", None, price, price, extra_body=body)
 
     for key in ("service_tier", "tools", "plugins", "web_search_options", "prediction", "any"):
-        with pytest.raises(UsageError, match=f"extra_body.{key} may change what a call costs"):
+        with pytest.raises(UsageError, match=f"extra_body.{key} may change the cost of a call"):
             check_budgeted(endpoint({key: 1}))
         check_budgeted(endpoint({key: 1}, price=0.0))
     allowed = {"temperature": 1, "reasoning_effort": "low", "max_tokens": 9, "logprobs": True}
     check_budgeted(endpoint(allowed))
-    with pytest.raises(UsageError, match="a budget needs prices"):
+    with pytest.raises(UsageError, match="a budget requires prices"):
         check_budgeted(replace(endpoint({}), price_out=None))
 
 

@@ -60,12 +60,12 @@ async def test_a_file_holds_rules(tmp_path: Path) -> None:
 )
 def test_a_file_that_is_no_script_is_a_clear_error(tmp_path: Path, text: str) -> None:
     (tmp_path / "s.json").write_text(text)
-    with pytest.raises(UsageError, match="no script"):
+    with pytest.raises(UsageError, match="not a script"):
         FakeLlm.read(tmp_path / "s.json")
 
 
 def test_a_file_that_is_not_there_is_a_clear_error(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="no script"):
+    with pytest.raises(UsageError, match="not a script"):
         FakeLlm.read(tmp_path / "none.json")
 
 

@@ -29,7 +29,7 @@ def test_a_server_that_turns_everything_away_is_given_up(asked: float | None) ->
     errors, seconds = run_virtually(main())
     assert seconds <= 31 + (asked or 0)
     assert {e.trouble for e in errors} == {"rate_limited"}
-    assert all("turned every call away for 30 s" in str(e) or "429" in str(e) for e in errors)
+    assert all("rejected every call for 30 s" in str(e) or "429" in str(e) for e in errors)
     assert any("patience" in str(e) for e in errors)
     assert not any(e.possibly_paid for e in errors)
 

@@ -243,7 +243,7 @@ async def test_sums_of_money_without_their_seal_count_as_the_worst_case(path: Pa
     change(path, "UPDATE attempts SET held = 0")
     journal = Journal(path)
     assert journal.totals("r").unpriced == 1
-    with pytest.raises(UsageError, match="no budget can be kept"):
+    with pytest.raises(UsageError, match="the budget cannot be kept"):
         Account(journal, "r", budget=Budget(9.0))
     journal.close()
 
@@ -299,7 +299,7 @@ def test_a_run_is_at_work_in_one_process(path: Path) -> None:
     one, two = Journal(path), Journal(path)
     account = Account(one, "r")
     Account(one, "r")
-    with pytest.raises(UsageError, match="at work in another process"):
+    with pytest.raises(UsageError, match="active in another process"):
         Account(two, "r")
     Account(two, "s")
     account.close()

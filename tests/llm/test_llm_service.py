@@ -359,7 +359,9 @@ async def test_earlier_lives_of_unknown_cost_leave_no_budget(tmp_path: Path) -> 
     await service.chat([ask("a")])
     await service.close()
     assert service.ledger.as_dict()["charged"] is None
-    with pytest.raises(UsageError, match="no budget can be kept: this run has made 1 attempts"):
+    with pytest.raises(
+        UsageError, match="the budget cannot be kept: earlier sessions made 1 attempts"
+    ):
         Account(journal, "run", budget=Budget(100.0))
     assert Account(journal, "run").ledger.unpriced == 1
     journal.close()

@@ -17,7 +17,7 @@ NEW_TEXTS = {
     "correct_incorrect@d3a0a9c7": "correct_incorrect@0e8bdf01",
     # the address is named at which nobody answers
     "LlmError: silent: ConnectError": (
-        "LlmError: silent: nobody answers at http://127.0.0.1:9/v1: ConnectError"
+        "LlmError: silent: no server responds at http://127.0.0.1:9/v1: ConnectError"
     ),
 }
 #: Today's names of scores that were recorded by other names.

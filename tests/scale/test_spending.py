@@ -101,7 +101,7 @@ def test_a_budget_without_prices_is_refused_before_a_call(
     Path("veridical.toml").write_text(settings.replace("price_", "#"))
     assert run("shard", "plan", "in.jsonl", "--out", "d") == 0
     assert run("shard", "run", "d", *JUDGED, "--budget", 1) == 1
-    assert "a budget needs prices" in capsys.readouterr().err and not paid.asked
+    assert "a budget requires prices" in capsys.readouterr().err and not paid.asked
     assert run("shard", "run", "d", *JUDGED, "--budget", -1) in (1, 2)
     assert run("shard", "run", "d", *JUDGED, "--budget", "nan") in (1, 2)
 
@@ -142,7 +142,7 @@ def test_what_a_lost_worker_was_charged_is_not_charged_to_the_next(tmp_path: Pat
     one = Borrowed(Folder(tmp_path))
     one.resume(("journal", "run"), Ledger(charged=0.5))
     assert one.spent == 0.0
-    with pytest.raises(UsageError, match="no budget can be kept"):
+    with pytest.raises(UsageError, match="the budget cannot be kept"):
         one.resume(("journal", "other"), Ledger(unpriced=1))
 
 

@@ -200,7 +200,11 @@ def test_a_local_model_has_the_adapter(
 def test_auto_is_the_largest_that_is_here(
     cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with pytest.raises(UsageError, match=r"no checker is here; veridical models get checker-0\.5b"):
+    with pytest.raises(
+        UsageError,
+        match=r"no checker is installed; run veridical models get "
+        r"checker-0\.5b",
+    ):
         find_endpoint("auto")
     monkeypatch.setattr(checkers, "_installed", lambda: [tmp_path])
     monkeypatch.setattr(download, "find", lambda _: tmp_path)
@@ -219,7 +223,11 @@ def test_a_section_names_the_best_checker(
     )
     monkeypatch.setenv("VERIDICAL_CONFIG", str(config))
     assert find_endpoint("o").base_url == "local:o"  # as long as no checker is asked for
-    with pytest.raises(UsageError, match=r"no checker is here; veridical models get checker-0\.5b"):
+    with pytest.raises(
+        UsageError,
+        match=r"no checker is installed; run veridical models get "
+        r"checker-0\.5b",
+    ):
         find_endpoint("judge")
     monkeypatch.setattr(checkers, "_installed", lambda: [tmp_path])
     monkeypatch.setattr(download, "find", lambda _: tmp_path)

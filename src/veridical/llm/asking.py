@@ -102,7 +102,7 @@ def form_for(evidence: Evidence, llm: str | None, form: Form = "schema") -> Form
 
     A model that llama.cpp runs locally is asked by ``token`` instead of ``schema``, because its
     server always returns token probabilities. Under a schema, such a model writes a dozen tokens
-    around its verdict, most of them improbable, and each costs as much time as reading several.
+    around its verdict. Each takes as long as reading several.
     """
     return "token" if form == "schema" and evidence.tells_tokens(llm) else form
 

@@ -57,7 +57,7 @@ class Budget:
             return
         if before.unpriced:
             raise UsageError(
-                f"--budget cannot be kept: earlier sessions made {before.unpriced} attempts "
+                f"the budget cannot be kept: earlier sessions made {before.unpriced} attempts "
                 "of unknown cost (no prices, or a damaged journal); start "
                 "a new run, or resume without --budget"
             )
@@ -129,7 +129,7 @@ def check_budgeted(endpoint: Endpoint) -> None:
     """
     if endpoint.cost(1, 1) is None:
         raise UsageError(
-            f"--budget requires prices: set price_in and price_out (per million tokens) of LLM "
+            f"a budget requires prices: set price_in and price_out (per million tokens) of LLM "
             f"{endpoint.name!r} in veridical.toml"
         )
     if endpoint.price_in or endpoint.price_out:

@@ -1,6 +1,6 @@
 """Configuration file ``veridical.toml``: the user's and the current folder's.
 
-The file of the current folder may come with somebody else's checkout, so it is trusted less. It may
+The file of the current folder may come with a foreign checkout, so it is trusted less. It may
 name endpoints, but not have the user's secrets sent to them: see :func:`sections`.
 """
 
@@ -55,8 +55,8 @@ def sections(kind: str, built_in: Mapping[str, BuiltIn]) -> dict[str, Section]:
 
     Sections of the current folder's file replace the user's own; a warning is issued once.
 
-    A file of the current folder may name these variables as keys: those that begin with
-    :data:`PROJECT_KEYS`, those in ``key_variables`` of ``[trust]`` in the user's own file, and
+    A file of the current folder may name three kinds of variables as keys: those that begin
+    with :data:`PROJECT_KEYS`; those in ``key_variables`` of ``[trust]`` in the user's own file, and
     those that the user's own file or ``built_in`` names for the same scheme, host and port.
 
     Raises:
@@ -169,7 +169,8 @@ def _check_key(
         return
     raise UsageError(
         f"{section.path}: [{kind}.{name}] would send the environment variable {variable} to "
-        f"{origin or address!r}. A file of the current folder may come from somebody else, so it "
+        f"{origin or address!r}. A file of the current folder may come from a foreign "
+        "checkout, so it "
         f"may name only variables that begin with {PROJECT_KEYS}. If you trust it with this one, "
         f"add to {_own_path()}:\n  [trust]\n  key_variables = [{json.dumps(variable)}]"
     )

@@ -42,21 +42,22 @@ class Endpoint:
     """One model of one server.
 
     Attributes:
-        name: what messages and signatures call it.
+        name: label in messages and signatures.
         base_url: address before ``/chat/completions``; ``local:PATH``, ``torch:MODEL`` or
-            ``fake:PATH`` where no server is called; ``auto`` in a file.
-        model: the model's name as the server knows it.
-        key_env: environment variable with the bearer token; None sends none.
-        price_in, price_out: money per million tokens, in the currency of the budget; None where
+            ``fake:PATH`` for models without a server; ``auto`` in a file.
+        model: the server's name of the model.
+        key_env: environment variable with the bearer token; None sends no token.
+        price_in, price_out: money per million tokens, in the currency of the budget; None if
             unknown, which is not 0.
-        max_concurrency: most calls under way at once, from 1; fewer where the server pushes back.
+        max_concurrency: maximum calls in flight, from 1; fewer if the server rejects calls.
         timeout: seconds for one attempt.
-        attempts: tries a call, from 1.
-        patience: seconds after which a server that turns every call away (429, 503, 529) is
-            given up; the longest wait that it asked for is added.
-        extra_body: sent along in every request, as the server's own options. Part of what a
-            reply depends on. What it may hold: :mod:`veridical.llm.extra_body`.
-        supports: what is known of the server, by :data:`CAPABILITIES`; the rest is found out.
+        attempts: maximum attempts per call, from 1.
+        patience: seconds until a server that rejects every call (429, 503, 529) is given up;
+            its longest Retry-After is added.
+        extra_body: server options that are sent with every request. Part of what a reply
+            depends on. Permitted keys: :mod:`veridical.llm.extra_body`.
+        supports: known capabilities of the server, by :data:`CAPABILITIES`; the rest are
+            detected.
     """
 
     name: str

@@ -313,7 +313,7 @@ def _wake(waiters: Iterable[_Waiter]) -> None:
         else:
             by_loop.setdefault(waiter.get_loop(), []).append(waiter)
     for loop, futures in by_loop.items():
-        with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits
+        with contextlib.suppress(RuntimeError):  # the loop is closed: no caller waits
             loop.call_soon_threadsafe(_resolve, futures)
 
 

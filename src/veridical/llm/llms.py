@@ -88,7 +88,7 @@ class Llms:
         """Return the endpoint called ``spec``, or the default.
 
         Raises:
-            UsageError: there is none.
+            UsageError: it does not exist.
         """
         if spec is None or (self.default is not None and spec == self.default.name):
             if self.default is None:

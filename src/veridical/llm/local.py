@@ -61,7 +61,7 @@ class LocalModel:
 
     @property
     def identity(self) -> str:
-        """Return all that a reply depends on besides the request: file content and engine.
+        """Return all that a reply depends on apart from the request: file content and engine.
 
         Includes a checker's calibration, so that its scores are not reused for another checker.
         """
@@ -251,7 +251,7 @@ class LocalClient:
     idle cores has differed from its threads for some time.
 
     Attributes:
-        identity: all that a reply depends on besides the request: the model and the options that
+        identity: all that a reply depends on apart from the request: the model and the options that
             are sent.
         most_calls: the number of requests that the server decodes concurrently.
         shares_prefixes: the server caches common prompt prefixes.

@@ -33,7 +33,7 @@ class RejectionNoise:
     """Detector of rejections that the load does not cause.
 
     Calls are grouped in blocks. If the load is the cause and a share s of the calls is rejected,
-    there are none below 1 - s of that load. If the share stays about the same there, load is not
+    no call is rejected below 1 - s of that load. If the share stays about the same there, load is not
     the cause.
     """
 

@@ -94,7 +94,7 @@ RETRACTION = re.compile(
     r"(?:verdict|score|rating|line|label)\b|\bi\s+did\s+not\s+mean\b|"
     r"\bnot\s+(?:my|mine)\b|\b(?:is|was)\s+(?:quoted|copied|taken)\s+from\b|\bthe\s+(?:above|line\s+above|first\s+line)\b"
 )
-#: Directly after a verdict: an attribution to somebody else.
+#: Directly after a verdict: an attribution to another source.
 DISOWNED = re.compile(
     r"[\"'“”‘’»`*_)(\[.,!:\s—–-]*(?:quoted|copied|says?|said|claim(?:s|ed)|writes?|wrote|reads|insist(?:s|ed)|"
     r"(?:is|was)\s+what|(?:if|unless|only\s+if)\b)|"
@@ -164,7 +164,7 @@ def label_anywhere(names: str) -> re.Pattern[str]:
 
 
 def own_quotes(names: str) -> re.Pattern[str]:
-    """Return a pattern of quotation marks that quote nobody.
+    """Return a pattern of quotation marks that are no quotation.
 
     These are a label at the beginning of a line with a short text, both optionally in marks, or a
     first line that is one in marks.
@@ -214,7 +214,7 @@ def one_sentence(text: str) -> bool:
 
 
 def attributed(before: str, place: str) -> bool:
-    """Return True if the text directly ``before`` a statement attributes it to somebody."""
+    """Return True if the text directly ``before`` a statement attributes it to another source."""
     said = before.rstrip(" \t*_#\"'“‘`([{>-|\n")
     if not said:
         return False

@@ -37,7 +37,7 @@ class AttemptError(LlmError):
     """Attempt without a usable answer.
 
     Attributes:
-        status: of the HTTP reply; None if there was none.
+        status: of the HTTP reply; None without a reply.
         retry_after: seconds that the server asks to wait; None if unstated.
         again: whether another attempt could help, unless the class decides it.
     """
@@ -76,7 +76,7 @@ class Attempts:
         self._failed: dict[Trouble, int] = {}
 
     def wait(self, problem: AttemptError) -> float | None:
-        """Return the seconds until the next attempt after ``problem``; None if there is none.
+        """Return the seconds until the next attempt after ``problem``; None to give up.
 
         A server's Retry-After is kept, plus up to a tenth or half a second, so that rejected calls
         do not return together. Without it, the delay doubles with each failure of the class, from

@@ -248,7 +248,7 @@ class LlmService:
             check_budgeted(self.endpoint)
             if each is None:
                 raise UsageError(
-                    f"--budget requires a maximum answer length for LLM {self.endpoint.name!r}: "
+                    f"a budget requires a maximum answer length for LLM {self.endpoint.name!r}: "
                     "set "
                     "max_tokens"
                 )

@@ -2,7 +2,7 @@
 
 A verdict counts if it opens or ends a reply. It may be alone ("No."), after a label ("Score: 4") or
 in a plain sentence ("The answer is correct."). A mention elsewhere, or one that is quoted,
-questioned, retracted or attributed to somebody, never counts. If it is a mention of another
+questioned, retracted or attributed to a third party, never counts. If it is a mention of another
 verdict, the reply has no verdict.
 """
 
@@ -57,7 +57,7 @@ class StatedVerdict(NamedTuple):
     """Result of parsing a text.
 
     Attributes:
-        statement: its one clear verdict; None if it has none.
+        statement: its one clear verdict; None if missing.
         why: the reason for no verdict; None if no verdict is mentioned at all.
     """
 
@@ -284,7 +284,7 @@ class _Grammar:
         return _Mention(verdict.name, verdict.value, at, figure.end(), begin, kind, place, sure)
 
     def demanded(self, text: str) -> set[str]:
-        """Return the verdicts that somebody demands, according to ``text``."""
+        """Return the verdicts that a third party demands, according to ``text``."""
         names = set()
         for verb in phrases.DEMANDED.finditer(text):
             markup = _MARKUP.match(text, verb.end())

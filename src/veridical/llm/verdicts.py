@@ -24,7 +24,7 @@ from veridical.prompts import Numbers, Prompt, Scale
 ALTERNATIVES = 20
 #: Minimum probability of the answers where no answer was written.
 LEAST_UNWRITTEN = 0.5
-#: Names that a verdict may have besides the prompt's key.
+#: Names that a verdict may have in addition to the prompt's key.
 _SAYERS = frozenset({"verdict", "answer", "score", "choice", "rating"})
 _FENCE_OF_JSON = re.compile(
     r"```(?:json[a-z0-9]*[ \t]*\r?\n|[a-z]*[ \t]*\r?\n\s*\{)", re.IGNORECASE

@@ -324,7 +324,7 @@ def test_questions_are_answered_as_asked_for(tmp_path: Path) -> None:
     for wrong, why in (
         (["--n", "2", "--samples", "5"], "5 samples are asked for"),
         (["--temperature", "0"], "temperature 0"),
-        (["--decoding", "magic"], "a decoding is"),
+        (["--decoding", "magic"], "unknown decoding"),
         (["--response", "given"], "given"),
     ):
         refused = run(*asked, *wrong, cwd=tmp_path)

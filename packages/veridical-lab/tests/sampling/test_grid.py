@@ -63,7 +63,7 @@ def test_cells_in_order_with_the_studys_columns(tmp_path: Path) -> None:
         (('size = "125M"', ""), "size"),
         (('tuning = "base"', 'tuning = "raw"'), "tuning"),
         (('llm = "fake:base.json"', ""), "llm"),
-        (('"greedy",', '"warm",'), "a decoding is"),
+        (('"greedy",', '"warm",'), "unknown decoding"),
         (('"greedy",', '"top_p:0.95",'), "twice"),
         (('dataset = "tqa"', 'data = "tqa"'), "did you mean 'dataset'"),
         (('family = "tiny"', 'famly = "tiny"'), "did you mean 'family'"),
