@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
     from veridical.engine.service import Service
     from veridical.io.source import InputSource
-    from veridical.llm.payments import Account
+    from veridical.llm.cost_accounting import Account
     from veridical.retrieval.search import Retriever
     from veridical.run.inputs import Opened
     from veridical.run.options import CheckKeywords, PlanKeywords

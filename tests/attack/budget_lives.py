@@ -18,9 +18,9 @@ from paid_server import MODES, PRICE_IN, PRICE_OUT
 
 from veridical.core.messages import ChatRequest, user
 from veridical.llm.budget import Budget
+from veridical.llm.cost_accounting import Account
 from veridical.llm.endpoints import Endpoint
 from veridical.llm.journal import JOURNAL, Journal
-from veridical.llm.payments import Account
 from veridical.llm.service import LlmService
 
 BUDGET = 4.0

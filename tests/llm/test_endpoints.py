@@ -141,7 +141,7 @@ def test_the_key_comes_from_the_environment_alone(
         ('[llm.a]\nbase_url = "http://h/v1"\nmodle = "m"', "did you mean 'model'"),
         ('[llm.a]\nbase_url = "http://h/v1"\nmodel = 3', "model must be str"),
         ('[llm.a]\nbase_url = "http://h/v1"\nmodel = "m"\napi_key = "sk"', "environment variable"),
-        ('[llm.a]\nbase_url = "http://u:p@h/v1"\nmodel = "m"', "no credentials"),
+        ('[llm.a]\nbase_url = "http://u:p@h/v1"\nmodel = "m"', "may not contain credentials"),
         ('[llm.a]\nbase_url = "ftp://h/v1"\nmodel = "m"', "not an http"),
         ('[llm.a]\nbase_url = "http://h/v1?x=1"\nmodel = "m"', "must end before"),
         ('[llm.a]\nbase_url = "http://h:99999/v1"\nmodel = "m"', "address"),

@@ -14,10 +14,10 @@ from veridical.core.records import TokenLogprob
 from veridical.errors import UsageError
 from veridical.files.seals import SECRET_VARIABLE, forget_secret
 from veridical.llm.budget import Budget
+from veridical.llm.cost_accounting import Account
 from veridical.llm.journal import Journal, request_key, sample_key
-from veridical.llm.journal_rows import JournaledCall, Leaving, Settled
+from veridical.llm.journal_rows import AttemptCost, JournaledCall, SentAttempt
 from veridical.llm.ledger import Ledger
-from veridical.llm.payments import Account
 
 TOKENS = tuple(
     TokenLogprob.model_validate(t)
@@ -45,7 +45,7 @@ async def leave(
     calls = [journal.number(session) for _ in keys]
     attempts = [journal.number(session) for _ in keys]
     for call, attempt, key in zip(calls, attempts, keys, strict=True):
-        await journal.leave([(call, *key)], Leaving(attempt, 1, held))
+        await journal.leave([(call, *key)], SentAttempt(attempt, 1, held))
     return calls, attempts
 
 
@@ -55,7 +55,7 @@ async def write(journal: Journal, run: str, replies: list[Reply], first: int = 0
     calls, attempts = await leave(journal, session, [(k, 0) for k in keys])
     await journal.end(
         [JournaledCall(c, k, 0, r, 0.5) for c, k, r in zip(calls, keys, replies, strict=True)],
-        settled=[Settled(attempt, 0.5) for attempt in attempts],
+        settled=[AttemptCost(attempt, 0.5) for attempt in attempts],
     )
     return keys
 
@@ -89,10 +89,10 @@ async def test_calls_without_an_outcome_are_possibly_paid(path: Path) -> None:
     keys = [(b"a", 0), (b"b", 0), (b"c", 0)]
     (first, second, third), (_, lost, cheap) = await leave(journal, session, keys)
     again = journal.number(session)
-    await journal.leave([], Leaving(again, 1, 8.0))
-    await journal.end([], [(second, "timeout")], [Settled(lost, 4.0, 2)])
+    await journal.leave([], SentAttempt(again, 1, 8.0))
+    await journal.end([], [(second, "timeout")], [AttemptCost(lost, 4.0, 2)])
     answer = JournaledCall(third, b"c", 0, Reply("x", usage=Usage(1, 1)), None)
-    await journal.end([answer], settled=[Settled(cheap, 0.0)])
+    await journal.end([answer], settled=[AttemptCost(cheap, 0.0)])
     assert journal.totals("r") == Ledger(
         calls=6,
         answered=4,
@@ -105,7 +105,7 @@ async def test_calls_without_an_outcome_are_possibly_paid(path: Path) -> None:
         possibly_paid=1 + 2 + 1,  # never answered, lost in failing, lost before the answer
         charged=1.5 + 2.0 + 4.0 + 0.0 + 8.0,
     )
-    await journal.leave([], Leaving(journal.number(session), 1, None))
+    await journal.leave([], SentAttempt(journal.number(session), 1, None))
     assert journal.totals("r").unpriced == 1
     assert first != second
     journal.close()
@@ -118,7 +118,7 @@ async def test_what_need_not_be_read_counts_over_all_lives(path: Path) -> None:
         (call,), (attempt,) = await leave(journal, session, [(b"%d" % life, 0)])
         usage = Usage(100, 1, 80 + life)
         answer = JournaledCall(call, b"%d" % life, 0, Reply("x", usage=usage), 0.0)
-        await journal.end([answer], settled=[Settled(attempt, 0.0)])
+        await journal.end([answer], settled=[AttemptCost(attempt, 0.0)])
         assert journal.totals("r").tokens_cached == (161 if life else 80)
         assert journal.totals("other").tokens_cached == 0
         journal.close()

@@ -18,9 +18,9 @@ from veridical.errors import UsageError
 from veridical.llm import retries
 from veridical.llm.budget import Budget, worst_case
 from veridical.llm.client import LlmClient
+from veridical.llm.cost_accounting import ACCOUNTING, Account
 from veridical.llm.endpoints import Endpoint
 from veridical.llm.journal import Journal
-from veridical.llm.payments import PAYER, Account
 from veridical.llm.service import LlmService
 
 PRICED = Endpoint("e", "http://h/v1", "m", price_in=0.0, price_out=1e6, max_concurrency=4)
@@ -152,21 +152,21 @@ async def test_errors_are_values_or_raised_and_never_journaled() -> None:
 
 async def test_losses_on_the_way_to_an_answer_are_possibly_paid_too(tmp_path: Path) -> None:
     class Losing(Client):
-        bills_attempts = True
+        accounts_attempts = True
 
         async def chat(
             self, request: ChatRequest, ordinals: Sequence[int] = (0,)
         ) -> list[Reply | LlmError]:
-            payer = PAYER.get()
+            accounting = ACCOUNTING.get()
             for again in (False, True, True):
-                bill = await payer.bill(1, again=again)
-                await bill.leave()
+                reservation = await accounting.reserve(1, again=again)
+                await reservation.leave()
                 if again:
-                    await bill.refused()
-                bill.close()
-            bill = await payer.bill(1, again=False)
-            await bill.leave()
-            bill.answered([Usage(10, 1)])
+                    await reservation.refused()
+                reservation.close()
+            reservation = await accounting.reserve(1, again=False)
+            await reservation.leave()
+            reservation.answered([Usage(10, 1)])
             return await super().chat(request, ordinals)
 
     journal = Journal(tmp_path / "j.sqlite")
@@ -485,7 +485,7 @@ async def test_with_a_budget_every_answer_has_a_limit() -> None:
     client = Client()
     account = Account(Journal(None), budget=Budget(1e9))
     service = LlmService(PRICED, account, client=client)
-    with pytest.raises(UsageError, match="give max_tokens"):
+    with pytest.raises(UsageError, match="set max_tokens"):
         await service.chat([ask("q", max_tokens=None)])
     assert not client.asked
     await service.close()

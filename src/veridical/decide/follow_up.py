@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from veridical.engine.results import RunResults
     from veridical.engine.run import Task
     from veridical.engine.service import Service
-    from veridical.llm.payments import Account
+    from veridical.llm.cost_accounting import Account
 
 
 @dataclass

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from veridical.core.scores import Repair, Result, Selected
     from veridical.engine.results import RunResults
     from veridical.engine.run import Input
-    from veridical.llm.payments import Account
+    from veridical.llm.cost_accounting import Account
     from veridical.llm.service import LlmService
 
 #: Entries of a record's meta that belong to its response alone: claims supplied with it.

@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from veridical.engine.encoders import EncoderService
     from veridical.engine.options import EngineKeywords
     from veridical.engine.service import Service
+    from veridical.llm.cost_accounting import Account
     from veridical.llm.llms import Llms
-    from veridical.llm.payments import Account
     from veridical.models.nli.llm import LlmNli
 
 T = TypeVar("T")

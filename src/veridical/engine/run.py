@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from veridical.core.verdict_cuts import Strictness
     from veridical.engine.progress import Progress
     from veridical.engine.service import Service
+    from veridical.llm.cost_accounting import Account
     from veridical.llm.llms import Llms
-    from veridical.llm.payments import Account
 
 #: Reason of a score that missed the deadline.
 DEADLINE = "deadline"

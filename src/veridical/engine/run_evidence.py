@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from veridical.engine.nli import NliService
     from veridical.engine.reading import LanguageService
     from veridical.engine.service import Service
+    from veridical.llm.cost_accounting import Account
     from veridical.llm.llms import Llms
-    from veridical.llm.payments import Account
     from veridical.models.nli.llm import LlmNli
 
 _ASKER: ContextVar[str | None] = ContextVar("asker", default=None)

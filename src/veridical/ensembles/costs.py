@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from veridical.core.registry import BoundScorer
     from veridical.engine.engine import Engine
     from veridical.engine.results import RunResults
-    from veridical.llm.payments import Account
+    from veridical.llm.cost_accounting import Account
     from veridical.llm.service import LlmService
 
 #: Records that are enough to measure on.

@@ -50,11 +50,11 @@ def judging(template: str, given: frozenset[str] = frozenset()) -> Prompt:
         raise UsageError(
             f"prompt {prompt.name} requests no verdict; choose a template with a scale"
         )
-    filled(prompt, given)
+    check_parts(prompt, given)
     return prompt
 
 
-def filled(prompt: Prompt, given: frozenset[str] = frozenset()) -> None:
+def check_parts(prompt: Prompt, given: frozenset[str] = frozenset()) -> None:
     """Check that every part of the template can be filled.
 
     Raises:
@@ -81,7 +81,7 @@ def parts_of(record: Record, prompt: Prompt, given: frozenset[str] = frozenset()
         NotApplicable: the record lacks a part.
         UsageError: the template has an unknown part.
     """
-    filled(prompt, given)
+    check_parts(prompt, given)
     return {name: _part(record, name) for name in sorted(prompt.parts - given)}
 
 
@@ -135,7 +135,7 @@ def request(
     if record is not None and "question" in prompt.parts and (shown := images(record.prompt)):
         *before, last = messages
         messages = (*before, {**last, "content": [_text(last["content"]), *shown]})
-    usual = _telling(prompt) if by_token else EXPLAINED if explained else BARE
+    usual = _tokens_to_request(prompt) if by_token else EXPLAINED if explained else BARE
     return ChatRequest(
         messages,
         temperature=temperature,
@@ -147,7 +147,7 @@ def request(
     )
 
 
-def _telling(prompt: Prompt) -> int:
+def _tokens_to_request(prompt: Prompt) -> int:
     """Return the number of tokens after which a verdict's probabilities are known.
 
     One token for a word; for a number, its maximum digits plus one for a blank.

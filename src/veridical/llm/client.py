@@ -11,13 +11,13 @@ import httpx
 
 from veridical.core.messages import ChatRequest, LlmError, Reply
 from veridical.llm.capabilities import REASONING_TOKENS, Capabilities, Feature, chat_payload
+from veridical.llm.cost_accounting import ACCOUNTING
 from veridical.llm.endpoints import Endpoint
 from veridical.llm.limiter import Limiter, Outcome, Ticket
-from veridical.llm.payments import PAYER
 from veridical.llm.replies import read_replies
 from veridical.llm.retries import LONGEST_ASKED, AttemptError, Attempts
 from veridical.llm.transport import Transport
-from veridical.llm.wording import meaning, told
+from veridical.llm.wording import explained, meaning
 from veridical.text.reasoning import answer_only
 
 T = TypeVar("T")
@@ -58,11 +58,11 @@ class LlmClient:
 
     Attributes:
         most_calls: as many at once keep the server busy, those between attempts included.
-        bills_attempts: has each attempt paid by its caller's ``PAYER``
-            (:mod:`veridical.llm.payments`).
+        accounts_attempts: charges each attempt to its caller's ``ACCOUNTING``
+            (:mod:`veridical.llm.cost_accounting`).
     """
 
-    bills_attempts = True
+    accounts_attempts = True
 
     def __init__(self, endpoint: Endpoint, *, http: httpx.AsyncClient | None = None) -> None:
         self.endpoint = endpoint
@@ -188,12 +188,12 @@ class LlmClient:
         answers = count if "n" in use else 1
         payload = chat_payload(self.endpoint, request, ordinal, count, use)
         attempts = Attempts(self.endpoint.attempts)
-        payer = PAYER.get()
+        accounting = ACCOUNTING.get()
         problem: AttemptError | None = None
         lost = 0
         while True:
             try:
-                bill = await payer.bill(answers, again=attempts.made > 0)
+                reservation = await accounting.reserve(answers, again=attempts.made > 0)
             except LlmError as e:
                 raise self._stopped(e, attempts.made, problem, lost) from None
             try:
@@ -201,13 +201,13 @@ class LlmClient:
                 outcome: Outcome = "lost"
                 retry_after = None
                 try:
-                    await bill.leave()
+                    await reservation.leave()
                     self.counts.attempts += 1
                     self.counts.retries += attempts.made > 0
                     body = await self._transport.post("chat/completions", payload)
                     outcome = "accepted"
                     replies = read_replies(body, answers)
-                    bill.answered([reply.usage for reply in replies])
+                    reservation.answered([reply.usage for reply in replies])
                     return replies
                 except AttemptError as e:
                     problem = e
@@ -226,9 +226,9 @@ class LlmClient:
                     self._follow(outcome, retry_after)
                     self.limiter.release(ticket, outcome, retry_after=retry_after)
                 if not problem.possibly_paid:
-                    await bill.refused()
+                    await reservation.refused()
             finally:
-                bill.close()
+                reservation.close()
             wait = attempts.wait(problem)
             patience = self._patience()
             if wait is None or (patience is not None and wait > patience):
@@ -282,12 +282,12 @@ class LlmClient:
         tried = f" (after {attempts} attempts)" if attempts > 1 else ""
         return AttemptError(
             problem.trouble,
-            f"{self.endpoint.name}: {self._told(problem)}{tried}",
+            f"{self.endpoint.name}: {self._describe(problem)}{tried}",
             status=problem.status,
             possibly_paid=lost,
         )
 
-    def _told(self, problem: AttemptError) -> str:
+    def _describe(self, problem: AttemptError) -> str:
         """Describe a failed attempt: its meaning and the server's message."""
         endpoint = self.endpoint
         words = meaning(
@@ -299,7 +299,7 @@ class LlmClient:
             address=endpoint.base_url,
             empty=problem.trouble == "rate_limited" and not problem.again,
         )
-        return told(words, self._transport.redact(str(problem)))
+        return explained(words, self._transport.redact(str(problem)))
 
     def _stopped(
         self, e: LlmError, attempts: int, problem: AttemptError | None, lost: int

@@ -30,7 +30,7 @@ from veridical.core.messages import ChatRequest, Reply
 from veridical.errors import UsageError
 from veridical.files.atomic import PRIVATE_FILE
 from veridical.llm import journal_rows as rows
-from veridical.llm.journal_rows import HeldReply, JournaledCall, Leaving, Settled
+from veridical.llm.journal_rows import AttemptCost, HeldReply, JournaledCall, SentAttempt
 from veridical.llm.ledger import Ledger
 from veridical.llm.writers import Writers
 
@@ -108,7 +108,7 @@ class Journal:
         """Start a session of ``run``; return the number that its calls have."""
         return self._now(lambda db: rows.open_session(db, run))
 
-    def take_up(self, run: str) -> None:
+    def lock_run(self, run: str) -> None:
         """Lock ``run`` for this process until :meth:`unlock_run`.
 
         Raises:
@@ -121,7 +121,7 @@ class Journal:
                 "wait until it ends"
             )
 
-    def put_down(self, run: str) -> None:
+    def unlock_run(self, run: str) -> None:
         """Unlock ``run``; another process may lock it once this returns."""
         if not self._closed:
             self._now(lambda db: rows.release(db, [rows.run_key(run)]))
@@ -169,7 +169,7 @@ class Journal:
         self._next[session] = number + 1
         return number
 
-    async def leave(self, calls: Sequence[tuple[int, bytes, int]], attempt: Leaving) -> None:
+    async def leave(self, calls: Sequence[tuple[int, bytes, int]], attempt: SentAttempt) -> None:
         """Record an attempt before it is sent.
 
         Args:
@@ -182,7 +182,7 @@ class Journal:
 
         await self._later(write)
 
-    async def settle(self, settled: Sequence[Settled]) -> None:
+    async def settle(self, settled: Sequence[AttemptCost]) -> None:
         """Record the costs of attempts."""
         await self._later(lambda db: rows.settle(db, settled))
 
@@ -190,7 +190,7 @@ class Journal:
         self,
         answers: Sequence[JournaledCall],
         failures: Sequence[tuple[int, str]] = (),
-        settled: Sequence[Settled] = (),
+        settled: Sequence[AttemptCost] = (),
     ) -> None:
         """Record replies, failures as ``(call, trouble)`` and the costs of attempts, in one
         transaction.

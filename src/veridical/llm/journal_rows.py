@@ -75,7 +75,7 @@ class JournaledCall(NamedTuple):
     cost: float | None
 
 
-class Leaving(NamedTuple):
+class SentAttempt(NamedTuple):
     """Attempt about to be sent: number of answers and worst-case cost (None if unknown)."""
 
     number: int
@@ -83,7 +83,7 @@ class Leaving(NamedTuple):
     held: float | None
 
 
-class Settled(NamedTuple):
+class AttemptCost(NamedTuple):
     """Cost of an attempt (None if unknown), and number of its answers possibly paid and lost."""
 
     number: int
@@ -105,7 +105,7 @@ def write_replies(db: sqlite3.Connection, answers: Sequence[JournaledCall]) -> N
     insert(db, "cached", [(a.call, a.reply.usage.cached) for a in answers if a.reply.usage.cached])
 
 
-def write_attempt(db: sqlite3.Connection, attempt: Leaving) -> None:
+def write_attempt(db: sqlite3.Connection, attempt: SentAttempt) -> None:
     """Insert an attempt that is about to be sent, sealed."""
     row = (attempt.number, attempt.answers, _real(attempt.held))
     insert(db, "attempts", [(*row, seal(_numbers(*row), purpose=_HELD))])
@@ -214,7 +214,7 @@ def _owed(
     return None, 1
 
 
-def settle(db: sqlite3.Connection, settled: Sequence[Settled]) -> None:
+def settle(db: sqlite3.Connection, settled: Sequence[AttemptCost]) -> None:
     rows = [(s.number, _real(s.cost), s.lost) for s in settled]
     insert(db, "settled", [(*row, seal(_numbers(*row), purpose=_COST)) for row in rows])
 

@@ -6,8 +6,8 @@ and the limit that delays waiting calls grows.
 
 - Slow start: while all slots are in use, slots at most double per round of calls and per
   second, until a call is first rejected. Only then is there a rate. If one of the first few
-  dozen calls is rejected, slots only stop growing until a second rejection: servers fail now
-  and then, and at a tiny load such a failure cannot be told from a limit.
+  dozen calls is rejected, slots only stop growing until a second rejection. Servers fail now
+  and then, and at a tiny load such a failure looks like a limit.
 - A rejection (429, 503, 529) halves the limit, or cuts it by a fifth after a calm period. It
   does so once per episode: rejections of calls sent before the cut carry no information
   about the cut.
@@ -29,29 +29,38 @@ from collections import deque
 from dataclasses import dataclass
 from typing import Literal
 
-from veridical.llm.noise import RejectionNoise
+from veridical.llm.rejections import RejectionNoise
 from veridical.llm.retries import LONGEST_ASKED, backoff
 
 Outcome = Literal["accepted", "rejected", "lost"]
 Hindrance = Literal["slots", "pace"]
 
-_START = 10
+_INITIAL_SLOTS = 10
 _CUT, _GENTLE_CUT = 0.5, 0.8
-_CALM = 2.0  # seconds without a cut after which the next one is gentle
-_SHORTEST_EPISODE = 0.1  # seconds
-_UNDER = 0.97  # of the limit that rejections indicate
-_NEAR = 0.8  # of a level that was just rejected: not far above the limit, at first
-_TELLING = 8  # calls whose rejections show how far above the limit they were
-_GROWTH = 0.01  # per second
-_GROWTH_DOUBLES = 4.0  # seconds
-_FASTEST_GROWTH = 0.5
-_SLOWEST = 4.0  # calls per second: rejections alone cannot lead to fewer
-_IN_A_ROW = 8
-_SILENCE = 0.5  # seconds without an accepted call
-_SLACK = 0.05  # seconds of lateness that may be caught up
-_TICK = 0.001  # seconds: finer than timers are
-_LONG_PAUSE = 5.0
-_HEADROOM = 1.25  # of the pace in slow start above what the slots can take
+#: Without a cut for this long, the next one is gentle.
+_CALM_SECONDS = 2.0
+_MIN_EPISODE_SECONDS = 0.1
+#: Part of the limit that rejections indicate.
+_RECOVERY_PART_OF_LIMIT = 0.97
+#: Part of a level that was just rejected: a first estimate, not far above the limit.
+_ESTIMATED_PART_OF_REJECTED_LEVEL = 0.8
+#: Calls whose rejections show how far above the limit they were.
+_CALLS_FOR_ESTIMATE = 8
+_GROWTH_PER_SECOND = 0.01
+_GROWTH_DOUBLING_SECONDS = 4.0
+_MAX_GROWTH_PER_SECOND = 0.5
+#: Calls per second: rejections alone cannot lead to fewer.
+_MIN_RATE = 4.0
+_REJECTIONS_BEFORE_PAUSE = 8
+#: Without an accepted call for this long, the server counts as silent.
+_SILENCE_SECONDS = 0.5
+#: Maximum lateness that may be caught up.
+_MAX_LATENESS_SECONDS = 0.05
+#: Finer than timers are.
+_TIMER_SECONDS = 0.001
+_LONG_PAUSE_SECONDS = 5.0
+#: Pace in slow start, relative to what the slots can take.
+_SLOW_START_HEADROOM = 1.25
 
 
 @dataclass(eq=False)
@@ -105,7 +114,7 @@ class Limiter:
 
     def __init__(self, most: int) -> None:
         self.most = most
-        self.slots = float(min(_START, most))
+        self.slots = float(min(_INITIAL_SLOTS, most))
         self.rate = math.inf  # calls per second
         self.under_way = 0
         self._waiting: deque[asyncio.Future[Ticket | None]] = deque()
@@ -124,8 +133,8 @@ class Limiter:
         self._latency: float | None = None
         self._accepted: deque[float] = deque()  # times, back to the horizon
         self._began = math.inf  # when the first call was sent
-        self._row = 0  # rejections since a call was accepted
-        self._asked = 0.0  # longest Retry-After among these
+        self._rejections_in_a_row = 0
+        self._longest_retry_after = 0.0  # longest Retry-After among these
         self._pauses = 0  # in a row
         self._paused = -math.inf  # since when
         self._paused_until = -math.inf
@@ -152,7 +161,7 @@ class Limiter:
             self._waiting.appendleft(turn)
         else:
             self._waiting.append(turn)
-        self._let_out()
+        self._admit()
         if at_once and not turn.done():
             turn.cancel()
             return None
@@ -184,7 +193,7 @@ class Limiter:
         self.under_way -= 1
         if ticket is self._trial:
             self._trial = None
-            self._try_out(outcome, now, retry_after)
+            self._end_trial(outcome, now, retry_after)
         if outcome != "lost":
             slots = self._noise.report(ticket.load, outcome == "rejected", self.slots, now)
             if slots is not None:
@@ -196,15 +205,15 @@ class Limiter:
             self._accept(ticket, now)
         elif outcome == "rejected":
             self._reject(ticket, now, retry_after)
-        self._let_out()
+        self._admit()
 
-    def _let_out(self) -> None:
+    def _admit(self) -> None:
         now = asyncio.get_running_loop().time()
         while self._waiting:
             if self._waiting[0].done():  # cancelled
                 self._waiting.popleft()
                 continue
-            wake = self._in_the_way(now)
+            wake = self._earliest_start(now)
             if wake is not None:
                 self._set_timer(wake)
                 return
@@ -212,13 +221,13 @@ class Limiter:
             self._began = min(self._began, now)
             ticket = Ticket(self._serial, now, self.under_way, self._hindrance)
             self._serial += 1
-            self._next = max(self._next, now - _SLACK) + self._interval()
+            self._next = max(self._next, now - _MAX_LATENESS_SECONDS) + self._interval()
             if self._trying:
                 self._trial = ticket
             self._waiting.popleft().set_result(ticket)
         self._hindrance = None
 
-    def _in_the_way(self, now: float) -> float | None:
+    def _earliest_start(self, now: float) -> float | None:
         """Return the time to check again (``inf``: when a call ends); None if a call may be
         sent.
         """
@@ -229,7 +238,7 @@ class Limiter:
         if self.under_way >= int(self.slots):
             self._hindrance = "slots"
             return math.inf
-        if self._next > now + _TICK:
+        if self._next > now + _TIMER_SECONDS:
             self._hindrance = "pace"
             return self._next
         return None
@@ -245,7 +254,7 @@ class Limiter:
 
     def _on_timer(self) -> None:
         self._timer = None
-        self._let_out()
+        self._admit()
 
     def _interval(self) -> float:
         """Return the seconds between two calls."""
@@ -253,7 +262,7 @@ class Limiter:
             return 1 / self.rate
         # Slow start without a pace would send bursts, which per-second limits reject.
         if self._slow_start and self._latency is not None and self.slots < self.most:
-            return self._latency / (_HEADROOM * self.slots)
+            return self._latency / (_SLOW_START_HEADROOM * self.slots)
         return 0.0
 
     def _accept(self, ticket: Ticket, now: float) -> None:
@@ -265,7 +274,7 @@ class Limiter:
         if self._quota_since is None:
             self._quota_since = ticket.started
         self._quota_taken += 1
-        self._row, self._asked = 0, 0.0
+        self._rejections_in_a_row, self._longest_retry_after = 0, 0.0
         self._grow(now)
 
     def _horizon(self) -> float:
@@ -275,21 +284,21 @@ class Limiter:
     def _accepted_rate(self, now: float) -> float:
         """Return the calls per second that the server has recently accepted."""
         since = max(now - self._horizon(), self._quota_since or -math.inf)
-        return sum(1 for at in self._accepted if at >= since) / max(now - since, _TICK)
+        return sum(1 for at in self._accepted if at >= since) / max(now - since, _TIMER_SECONDS)
 
-    def _try_out(self, outcome: Outcome, now: float, retry_after: float | None) -> None:
+    def _end_trial(self, outcome: Outcome, now: float, retry_after: float | None) -> None:
         """Process the outcome of the single call after a pause."""
         if outcome == "rejected":
-            self._asked = retry_after or 0.0
+            self._longest_retry_after = retry_after or 0.0
             self._pause(now)
         elif outcome == "accepted":
             self._trying = False
             self._pauses = 0
-            if self._paused_until - self._paused > _LONG_PAUSE and self._quota_taken:
+            if self._paused_until - self._paused > _LONG_PAUSE_SECONDS and self._quota_taken:
                 # A quota for longer than a second: the pause belongs to the allowed rate.
                 assert self._quota_since is not None
                 allowed = self._quota_taken / (now - self._quota_since)
-                self.rate = max(min(self.rate, allowed), _SLOWEST)
+                self.rate = max(min(self.rate, allowed), _MIN_RATE)
                 self._slow_start = False
                 self._grown_at = now
                 self._goal["pace"] = 0.0
@@ -315,7 +324,7 @@ class Limiter:
             if self._hindrance == "pace":
                 self.rate = self._grown("pace", self.rate, self.rate, passed, now)
             else:
-                base = max(self.slots, _START)
+                base = max(self.slots, _INITIAL_SLOTS)
                 self.slots = self._grown("slots", self.slots, base, passed, now)
         self.slots = min(self.slots, self.most)
 
@@ -325,22 +334,27 @@ class Limiter:
         goal = self._goal[what]
         if level < goal:
             return min(level + goal * passed, goal)
-        doublings = min((now - self._episode.at) / _GROWTH_DOUBLES, 10.0)
-        return level + base * min(_GROWTH * 2**doublings, _FASTEST_GROWTH) * passed
+        doublings = min((now - self._episode.at) / _GROWTH_DOUBLING_SECONDS, 10.0)
+        return (
+            level + base * min(_GROWTH_PER_SECOND * 2**doublings, _MAX_GROWTH_PER_SECOND) * passed
+        )
 
     def _reject(self, ticket: Ticket, now: float, retry_after: float | None) -> None:
         if ticket.serial >= self._before_pause:
-            self._row += 1
-            self._asked = max(self._asked, retry_after or 0.0)
+            self._rejections_in_a_row += 1
+            self._longest_retry_after = max(self._longest_retry_after, retry_after or 0.0)
             silence = now - (self._accepted[-1] if self._accepted else self._began)
-            if self._row >= _IN_A_ROW and silence >= _SILENCE:
+            if (
+                self._rejections_in_a_row >= _REJECTIONS_BEFORE_PAUSE
+                and silence >= _SILENCE_SECONDS
+            ):
                 self._pause(now)
         episode = self._episode
         if self._slow_start and self._noise.early:
             self._held = True
         elif (
             ticket.serial >= episode.end
-            and now >= episode.at + _SHORTEST_EPISODE
+            and now >= episode.at + _MIN_EPISODE_SECONDS
             and not self._noise.bears()
         ):
             self._cut(ticket, now)
@@ -348,24 +362,26 @@ class Limiter:
     def _pause(self, now: float) -> None:
         self._pauses += 1
         self._paused = now
-        self._paused_until = now + min(self._asked or backoff(self._pauses), LONGEST_ASKED)
+        self._paused_until = now + min(
+            self._longest_retry_after or backoff(self._pauses), LONGEST_ASKED
+        )
         self._before_pause = self._serial
         self._trying = True
-        self._row, self._asked = 0, 0.0
+        self._rejections_in_a_row, self._longest_retry_after = 0, 0.0
 
     def _cut(self, ticket: Ticket, now: float) -> None:
-        calm = not self._slow_start and now - self._episode.at > _CALM
+        calm = not self._slow_start and now - self._episode.at > _CALM_SECONDS
         paced = self._slow_start or ticket.hindered == "pace"
         if self._slow_start:
             self._slow_start = False
             self.slots = max(float(ticket.load), (self.under_way + 1) / 2)
             took = self._latency or max(now - ticket.started, 0.1)
-            self.rate = self.slots / max(took, _TICK)
+            self.rate = self.slots / max(took, _TIMER_SECONDS)
         before = self.rate if paced else min(self.slots, ticket.load)
         least = self._noise.floor()[paced]
         after = max(before * (_GENTLE_CUT if calm else _CUT), min(before, least))
         if paced:
-            self.rate = max(after, min(before, _SLOWEST))
+            self.rate = max(after, min(before, _MIN_RATE))
         else:
             self.slots = max(after, 1.0)
         what: Hindrance = "pace" if paced else "slots"
@@ -385,13 +401,13 @@ class Limiter:
             return
         episode.over = True
         limit = episode.before
-        if episode.calls >= _TELLING:
+        if episode.calls >= _CALLS_FOR_ESTIMATE:
             # The first was rejected by definition and carries no information about the share.
             limit *= 1 - (episode.rejected - 1) / (episode.calls - 1)
         elif not episode.calm:
-            limit *= _NEAR
+            limit *= _ESTIMATED_PART_OF_REJECTED_LEVEL
         if not episode.calm and episode.what == "pace":
             # The recently accepted level is sustainable, unless it was a burst.
             limit = max(limit, min(self._accepted_rate(now), episode.limit))
         episode.limit = limit
-        self._goal[episode.what] = _UNDER * limit
+        self._goal[episode.what] = _RECOVERY_PART_OF_LIMIT * limit

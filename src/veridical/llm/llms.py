@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias, runtime_checkable
 from veridical.core.messages import ChatRequest, LlmError, Reply
 from veridical.errors import UsageError, option_named
 from veridical.llm.budget import Budget, check_budgeted
+from veridical.llm.cost_accounting import Account
 from veridical.llm.endpoints import Endpoint, find_endpoint
 from veridical.llm.journal import JOURNAL, Journal
-from veridical.llm.payments import Account
 from veridical.llm.service import ChatClient, LlmService, open_client
 
 if TYPE_CHECKING:

@@ -70,8 +70,8 @@ class LocalModel:
             while chunk := f.read(1 << 22):
                 digest.update(chunk)
         if self.adapter is not None:
-            told = self.adapter
-            digest.update(f"{told.sha256} {told.intercept} {told.slope}".encode())
+            checker = self.adapter
+            digest.update(f"{checker.sha256} {checker.intercept} {checker.slope}".encode())
         return (
             f"local:{digest.hexdigest()}:{self.context}:xllamacpp-{metadata.version('xllamacpp')}"
         )
@@ -261,7 +261,7 @@ class LocalClient:
         UsageError, ModelError: as :func:`read_local` and :class:`LocalServer` do.
     """
 
-    bills_attempts = True
+    accounts_attempts = True
     shares_prefixes = True
 
     def __init__(self, endpoint: Endpoint) -> None:

@@ -11,11 +11,11 @@ from veridical.core.messages import ChatRequest, LlmError, Reply
 from veridical.core.model_names import ModelName
 from veridical.errors import ModelError, UsageError
 from veridical.llm.budget import check_budgeted, worst_case
+from veridical.llm.cost_accounting import ACCOUNTING, Account, CallGroupAccounting, not_sent
 from veridical.llm.endpoints import Endpoint
 from veridical.llm.journal import Journal, request_key, sample_key
 from veridical.llm.ledger import Ledger
-from veridical.llm.payments import PAYER, Account, Tab, not_sent
-from veridical.llm.turns import ByPrefix, InOrder, Turns
+from veridical.llm.scheduling import CallScheduler, FifoScheduler, PrefixScheduler
 
 #: Seconds between checks for a reply that another process requests: first and maximum.
 _FIRST_LOOK, _LAST_LOOK = 0.05, 1.0
@@ -78,7 +78,7 @@ class LlmService:
         # As many as the client processes: for more, the worst case would be reserved for nothing.
         most: int = getattr(self.client, "most_calls", endpoint.max_concurrency)
         by_prefix: bool = getattr(self.client, "shares_prefixes", False)
-        self._turns: Turns = ByPrefix(most) if by_prefix else InOrder(most)
+        self._turns: CallScheduler = PrefixScheduler(most) if by_prefix else FifoScheduler(most)
         self._pending: dict[tuple[int, bytes], asyncio.Future[Reply | LlmError]] = {}
         self._looking: set[tuple[int, bytes]] = set()
         self._sending: set[asyncio.Task[None]] = set()
@@ -211,7 +211,7 @@ class LlmService:
         look = _FIRST_LOOK
         try:
             while left:
-                async with self._turns.turn(next(iter(group.values()))):
+                async with self._turns.slot(next(iter(group.values()))):
                     claimed, come = await account.journal.claim(list(left), attempt)
                     for key, reply in come.items():
                         account.ledger.journaled += 1
@@ -259,30 +259,34 @@ class LlmService:
         if not count:
             return
         account.ledger.again += sum(request.again for request in requests[:count])
-        tab = Tab(account, self.endpoint, each, [(key, attempt) for key in keys[:count]])
+        group = CallGroupAccounting(
+            account, self.endpoint, each, [(key, attempt) for key in keys[:count]]
+        )
         try:
-            outcomes = await self._call(requests[:count], tab)
-            await tab.write(outcomes)
+            outcomes = await self._call(requests[:count], group)
+            await group.write(outcomes)
             for key, outcome in zip(keys, outcomes, strict=False):
                 self._resolve(account, key, outcome)
         finally:
-            tab.close()
+            group.close()
 
-    async def _call(self, requests: Sequence[ChatRequest], tab: Tab) -> list[Reply | LlmError]:
+    async def _call(
+        self, requests: Sequence[ChatRequest], group: CallGroupAccounting
+    ) -> list[Reply | LlmError]:
         started = time.perf_counter()
         ordinals = [r.ordinal for r in requests]
-        if getattr(self.client, "bills_attempts", False):
-            PAYER.set(tab)  # this task's own
+        if getattr(self.client, "accounts_attempts", False):
+            ACCOUNTING.set(group)  # this task's own
             outcomes = await self.client.chat(requests[0], ordinals)
         else:
-            bill = await tab.bill(len(ordinals), again=False)
+            reservation = await group.reserve(len(ordinals), again=False)
             try:
-                await bill.leave()
+                await reservation.leave()
                 outcomes = await self.client.chat(requests[0], ordinals)
                 lost = sum(o.possibly_paid for o in outcomes if isinstance(o, LlmError))
-                bill.ended([o.usage for o in outcomes if isinstance(o, Reply)], lost)
+                reservation.ended([o.usage for o in outcomes if isinstance(o, Reply)], lost)
             finally:
-                bill.close()
+                reservation.close()
         self.waited += time.perf_counter() - started
         self.awaited += len(requests)
         if len(outcomes) != len(requests):

@@ -57,6 +57,6 @@ def meaning(
     return ""
 
 
-def told(words: str, message: str) -> str:
+def explained(words: str, message: str) -> str:
     """Return ``message`` after its explanation."""
     return f"{words}: {message}" if words else message

@@ -23,7 +23,7 @@ from veridical.io.http_body import (
 from veridical.llm.endpoints import key_from
 from veridical.llm.redact import excerpt
 from veridical.llm.retries import LONGEST_ASKED, backoff, retry_after, trouble_of
-from veridical.llm.wording import meaning, told
+from veridical.llm.wording import explained, meaning
 
 if TYPE_CHECKING:
     import httpx
@@ -123,7 +123,7 @@ class JsonClient:
             key=self._key_variable if named else None,
             address=self.url,
         )
-        return told(words, message)
+        return explained(words, message)
 
     async def _fetch(self, request: httpx.Request) -> tuple[httpx.Response, bytes]:
         return await fetch(self._opened(), request, seconds=self._timeout, longest=self._longest)

@@ -22,14 +22,14 @@ from veridical.core.tokens import TokenProbabilities
 from veridical.engine.reading import tokens_read
 from veridical.llm.asking import BARE
 from veridical.llm.budget import CHARACTERS_PER_TOKEN, longest_answer, rough_tokens
+from veridical.llm.cost_accounting import Account
 from veridical.llm.endpoints import Endpoint
 from veridical.llm.journal import Journal
 from veridical.llm.ledger import Ledger
 from veridical.llm.llms import Llms
-from veridical.llm.payments import Account
 from veridical.llm.pretend import pretend
+from veridical.llm.scheduling import Text, prompt_text, shared
 from veridical.llm.service import LlmService
-from veridical.llm.turns import Text, prompt_text, shared
 from veridical.run.pretending import nothing_follows
 
 _RESTATED = 64  # approximate tokens of the rule that is added if a reply has no verdict

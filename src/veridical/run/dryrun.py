@@ -19,7 +19,7 @@ from veridical.engine.results import RunResults
 from veridical.engine.run import Task
 from veridical.files.rundir import RunDirectory
 from veridical.files.temporary import temporary_folder
-from veridical.llm.payments import Account
+from veridical.llm.cost_accounting import Account
 from veridical.retrieval.corpus.planning import PlannedRetriever
 from veridical.run.counting import CountingChat, CountingLlms, stand_in
 from veridical.run.figures import Figures, distinct

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from veridical.engine.batching import Work
     from veridical.engine.run import Task
     from veridical.engine.service import Service
-    from veridical.llm.payments import Account
+    from veridical.llm.cost_accounting import Account
     from veridical.retrieval.corpus.planning import PlannedRetriever
     from veridical.run.counting import CountingChat
     from veridical.run.pretending import CountingSink

@@ -11,8 +11,8 @@ from veridical.api import Job
 if TYPE_CHECKING:
     from veridical.core.registry import BoundScorer
     from veridical.llm.budget import Budget
+    from veridical.llm.cost_accounting import Account
     from veridical.llm.ledger import Ledger
-    from veridical.llm.payments import Account
     from veridical.run.inputs import Inputs
 
 

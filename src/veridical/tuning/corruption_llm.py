@@ -19,7 +19,7 @@ from veridical.tuning.corruption import Twin
 
 if TYPE_CHECKING:
     from veridical.core.records import Record
-    from veridical.llm.payments import Account
+    from veridical.llm.cost_accounting import Account
     from veridical.llm.service import LlmService
 
 _SCHEMA = {

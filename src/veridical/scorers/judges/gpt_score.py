@@ -13,7 +13,7 @@ from veridical.core.registry import scorer
 from veridical.core.scores import Score
 from veridical.core.tokens import GivenText
 from veridical.errors import ModelError, UsageError
-from veridical.llm.asking import filled, parts_of
+from veridical.llm.asking import check_parts, parts_of
 from veridical.prompts import Prompt, PromptName, load_prompt
 
 
@@ -22,7 +22,7 @@ def _continued(template: str) -> Prompt:
     prompt = load_prompt(template)
     if [t.role for t in prompt.turns] != ["user", "assistant"]:
         raise UsageError(f"prompt {prompt.name} must be a user message and an assistant message")
-    filled(prompt)
+    check_parts(prompt)
     return prompt
 
 

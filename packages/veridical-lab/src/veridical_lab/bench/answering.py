@@ -27,7 +27,7 @@ from veridical_lab.bench.suite_options import QaOptions
 
 if TYPE_CHECKING:
     from veridical.engine.engine import Engine
-    from veridical.llm.payments import Account
+    from veridical.llm.cost_accounting import Account
     from veridical.sampling.sampling import Sampling
 
 #: Samples a question unless ``--samples`` says otherwise (UQLM's default).

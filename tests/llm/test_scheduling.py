@@ -10,7 +10,14 @@ from dataclasses import replace
 import pytest
 
 from veridical.core.messages import ChatRequest, user
-from veridical.llm.turns import SHORT, ByPrefix, InOrder, Turns, prompt_text, shared
+from veridical.llm.scheduling import (
+    SHORT,
+    CallScheduler,
+    FifoScheduler,
+    PrefixScheduler,
+    prompt_text,
+    shared,
+)
 
 CONTEXTS = [f"Context {letter}: " + f"fact {letter} " * 40 for letter in "abc"]
 
@@ -20,14 +27,16 @@ def asked(context: int, sentence: int, max_tokens: int | None = 1) -> ChatReques
     return ChatRequest(user(text, "You judge."), max_tokens=max_tokens)
 
 
-async def order(turns: Turns, requests: list[ChatRequest]) -> tuple[list[ChatRequest], int]:
-    """In what order ``requests`` had their turns, and how many at most at once."""
+async def order(
+    scheduler: CallScheduler, requests: list[ChatRequest]
+) -> tuple[list[ChatRequest], int]:
+    """Return the order in which ``requests`` were admitted, and the maximum in flight."""
     begun: list[ChatRequest] = []
     here = most = 0
 
     async def call(request: ChatRequest) -> None:
         nonlocal here, most
-        async with turns.turn(request):
+        async with scheduler.slot(request):
             begun.append(request)
             here += 1
             most = max(most, here)
@@ -55,12 +64,12 @@ def read_anew(requests: list[ChatRequest]) -> int:
 async def test_what_shares_most_follows_one_at_a_time() -> None:
     # as a scorer would ask that goes through the sentences, and for each through the contexts
     requests = [asked(c, s) for s in range(6) for c in range(3)]
-    begun, most = await order(ByPrefix(5), requests)
+    begun, most = await order(PrefixScheduler(5), requests)
     assert most == 1 and sorted(map(id, begun)) == sorted(map(id, requests))
     contexts = [r.messages[1]["content"][8] for r in begun]
     assert contexts == ["a"] * 6 + ["b"] * 6 + ["c"] * 6
     assert 4 * read_anew(begun) < read_anew(requests)
-    plain, several = await order(InOrder(5), requests)
+    plain, several = await order(FifoScheduler(5), requests)
     assert plain == requests and several == 5
 
 
@@ -68,26 +77,26 @@ async def test_what_shares_no_more_waits_its_turn() -> None:
     """Without a common beginning worth it, calls are made as they came."""
     texts = random.Random(5).sample("abcdefghijklmnopqrstuvwxyz", 12)
     requests = [ChatRequest(user(f"{t} different"), max_tokens=1) for t in texts]
-    begun, _ = await order(ByPrefix(2), requests)
+    begun, _ = await order(PrefixScheduler(2), requests)
     assert begun == requests
 
 
 async def test_long_answers_go_side_by_side_and_short_ones_beside_them() -> None:
     long = [replace(asked(0, i), max_tokens=n) for i, n in enumerate((None, SHORT + 1, 512, 512))]
-    begun, most = await order(ByPrefix(3), long)
+    begun, most = await order(PrefixScheduler(3), long)
     assert most == 3 and begun == long
-    begun, most = await order(ByPrefix(3), [*long, *(asked(1, s, SHORT) for s in range(3))])
+    begun, most = await order(PrefixScheduler(3), [*long, *(asked(1, s, SHORT) for s in range(3))])
     assert most == 3 and len(begun) == 7
-    begun, most = await order(ByPrefix(1), [*long, asked(1, 0)])
+    begun, most = await order(PrefixScheduler(1), [*long, asked(1, 0)])
     assert most == 1 and len(begun) == 5
 
 
 async def test_cancelled_calls_leave_no_turn_taken() -> None:
-    turns = ByPrefix(2)
+    scheduler = PrefixScheduler(2)
     held, go = asyncio.Event(), asyncio.Event()
 
     async def hold(request: ChatRequest) -> None:
-        async with turns.turn(request):
+        async with scheduler.slot(request):
             held.set()
             await go.wait()
 
@@ -105,18 +114,18 @@ async def test_cancelled_calls_leave_no_turn_taken() -> None:
         with suppress(asyncio.CancelledError):
             await task
     await waiting[2]
-    begun, _ = await order(turns, [asked(1, s) for s in range(3)])
+    begun, _ = await order(scheduler, [asked(1, s) for s in range(3)])
     assert len(begun) == 3
 
 
 async def test_a_turn_that_came_to_one_cancelled_passes_on() -> None:
-    turns = ByPrefix(1)
+    scheduler = PrefixScheduler(1)
 
     async def take(sentence: int) -> int:
-        async with turns.turn(asked(0, sentence)):
+        async with scheduler.slot(asked(0, sentence)):
             return sentence
 
-    held = turns.turn(asked(0, 0))
+    held = scheduler.slot(asked(0, 0))
     await held.__aenter__()
     second, third = (asyncio.create_task(take(s)) for s in (1, 2))
     await asyncio.sleep(0)

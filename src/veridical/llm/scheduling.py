@@ -20,17 +20,17 @@ _GAIN = 64
 Text: TypeAlias = tuple[str, ...]
 
 
-class Turns(Protocol):
+class CallScheduler(Protocol):
     """Scheduler that admits at most as many calls as a client processes at once."""
 
-    def turn(self, request: ChatRequest) -> AbstractAsyncContextManager[None]:
+    def slot(self, request: ChatRequest) -> AbstractAsyncContextManager[None]:
         """Return a context that is entered when the call is admitted, and left when it has
         ended.
         """
         ...
 
 
-class InOrder:
+class FifoScheduler:
     """Scheduler in order of arrival.
 
     Args:
@@ -40,12 +40,12 @@ class InOrder:
     def __init__(self, most: int) -> None:
         self._slots = asyncio.Semaphore(most)
 
-    def turn(self, request: ChatRequest) -> AbstractAsyncContextManager[None]:
-        """See :meth:`Turns.turn`."""
+    def slot(self, request: ChatRequest) -> AbstractAsyncContextManager[None]:
+        """See :meth:`CallScheduler.slot`."""
         return self._slots
 
 
-class ByPrefix:
+class PrefixScheduler:
     """Scheduler for a server that caches prompt prefixes.
 
     For calls with short answers, prompt processing dominates. They run one at a time: side by side
@@ -63,8 +63,8 @@ class ByPrefix:
         self._short, self._long = _Queue(), _Queue()
 
     @asynccontextmanager
-    async def turn(self, request: ChatRequest) -> AsyncIterator[None]:
-        """See :meth:`Turns.turn`."""
+    async def slot(self, request: ChatRequest) -> AsyncIterator[None]:
+        """See :meth:`CallScheduler.slot`."""
         tokens = request.max_tokens
         queue = self._short if tokens is not None and tokens <= SHORT else self._long
         waiting = queue.add(prompt_text(request))

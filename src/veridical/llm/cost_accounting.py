@@ -9,7 +9,7 @@ from veridical.core.messages import LlmError, Reply, Usage
 from veridical.llm.budget import Budget
 from veridical.llm.endpoints import Endpoint
 from veridical.llm.journal import Journal
-from veridical.llm.journal_rows import JournaledCall, Leaving, Settled
+from veridical.llm.journal_rows import AttemptCost, JournaledCall, SentAttempt
 from veridical.llm.ledger import Ledger
 
 
@@ -36,7 +36,7 @@ class Account:
         self.budget = budget
         self.ledger = Ledger()
         if run:
-            journal.take_up(run)
+            journal.lock_run(run)
             self.ledger = journal.totals(run)
             if budget is not None:
                 budget.resume((str(journal.path or id(journal)), run), self.ledger)
@@ -45,10 +45,10 @@ class Account:
     def close(self) -> None:
         """Let another process resume the run."""
         if self.run:
-            self.journal.put_down(self.run)
+            self.journal.unlock_run(self.run)
 
 
-class Bill:
+class CostReservation:
     """Worst-case cost of one attempt, reserved until its cost is known.
 
     An attempt that was sent and is closed without an outcome was lost: it is charged at its worst
@@ -70,10 +70,10 @@ class Bill:
         """End the attempt; if it was not sent, release the reservation."""
 
 
-class Payer:
+class CostAccounting:
     """Accounting for the calls of a client. This base class charges nothing."""
 
-    async def bill(self, answers: int, *, again: bool) -> Bill:
+    async def reserve(self, answers: int, *, again: bool) -> CostReservation:
         """Reserve the worst case of an attempt for ``answers``.
 
         Args:
@@ -82,14 +82,17 @@ class Payer:
         Raises:
             LlmError: ``budget``: it does not fit.
         """
-        return Bill()
+        return CostReservation()
 
 
 #: Accounting of the calls of this task, and of those that it starts.
-PAYER: ContextVar[Payer] = ContextVar("veridical-payer", default=Payer())  # noqa: B039
+ACCOUNTING: ContextVar[CostAccounting] = ContextVar(
+    "veridical-accounting",
+    default=CostAccounting(),  # noqa: B039
+)
 
 
-class Tab(Payer):
+class CallGroupAccounting(CostAccounting):
     """Accounting for the attempts of one group of calls.
 
     Each attempt reserves the worst case of its answers before it waits for permission, and is
@@ -113,11 +116,11 @@ class Tab(Payer):
         self.account, self.endpoint, self.each, self.keys = account, endpoint, each, keys
         self.calls: list[int] = []  # numbers of the calls, once an attempt was sent
         self.lost = 0  # answers possibly paid that never arrived
-        self.settled: list[Settled] = []  # to be recorded with the answers
+        self.settled: list[AttemptCost] = []  # to be recorded with the answers
         self._prepaid = len(keys)
 
-    async def bill(self, answers: int, *, again: bool) -> Attempt:
-        """See :meth:`Payer.bill`."""
+    async def reserve(self, answers: int, *, again: bool) -> AttemptReservation:
+        """See :meth:`CostAccounting.reserve`."""
         self.account.ledger.retries += again
         if self._prepaid >= answers:
             self._prepaid -= answers
@@ -127,7 +130,7 @@ class Tab(Payer):
             if fitting < answers:
                 budget.settle(self.each * fitting, 0.0)
                 raise not_sent(budget, self.each * answers)
-        return Attempt(self, answers)
+        return AttemptReservation(self, answers)
 
     def settle(self, held: float | None, cost: float | None) -> None:
         """Replace the reservation ``held`` by ``cost``, or charge all of it if the cost is
@@ -166,31 +169,31 @@ class Tab(Payer):
         self._prepaid = 0
 
 
-class Attempt(Bill):
+class AttemptReservation(CostReservation):
     """One attempt, charged to a group of calls."""
 
-    def __init__(self, tab: Tab, answers: int) -> None:
-        self._tab = tab
+    def __init__(self, group: CallGroupAccounting, answers: int) -> None:
+        self._group = group
         self._answers = answers
-        self._held = None if tab.each is None else tab.each * answers
+        self._held = None if group.each is None else group.each * answers
         self._number: int | None = None  # of its row in the journal
         self._open = True
 
     async def leave(self) -> None:
         """Record the worst case before sending, and with the first attempt the calls."""
-        tab, account = self._tab, self._tab.account
+        group, account = self._group, self._group.account
         calls: list[tuple[int, bytes, int]] = []
-        if not tab.calls:
-            tab.calls = [account.journal.number(account.session) for _ in tab.keys]
-            calls = [(n, *key) for n, key in zip(tab.calls, tab.keys, strict=True)]
+        if not group.calls:
+            group.calls = [account.journal.number(account.session) for _ in group.keys]
+            calls = [(n, *key) for n, key in zip(group.calls, group.keys, strict=True)]
             account.ledger.calls += len(calls)
         self._number = account.journal.number(account.session)
-        await account.journal.leave(calls, Leaving(self._number, self._answers, self._held))
+        await account.journal.leave(calls, SentAttempt(self._number, self._answers, self._held))
 
     async def refused(self) -> None:
         """Record a zero charge, immediately."""
         self._settle(0.0)
-        await self._tab.account.journal.settle([self._tab.settled.pop()])
+        await self._group.account.journal.settle([self._group.settled.pop()])
 
     def answered(self, usages: Sequence[Usage]) -> None:
         """Charge ``usages``; the worst case if they are incomplete."""
@@ -199,31 +202,31 @@ class Attempt(Bill):
 
     def ended(self, usages: Sequence[Usage], lost: int) -> None:
         """Charge answers and lost answers, unknown costs at their worst case."""
-        each = self._tab.each
+        each = self._group.each
         owed = [each if cost is None else cost for cost in self._costs(usages)]
         self._settle(_sum([*owed, *[each] * lost]), lost)
 
     def close(self) -> None:
-        """See :meth:`Bill.close`."""
+        """See :meth:`CostReservation.close`."""
         if not self._open:
             return
         if self._number is not None:
             self._settle(self._held, self._answers)
         else:
             self._open = False
-            self._tab.settle(self._held, 0.0)
+            self._group.settle(self._held, 0.0)
 
     def _costs(self, usages: Sequence[Usage]) -> list[float | None]:
-        return [self._tab.endpoint.cost(u.prompt, u.completion) for u in usages]
+        return [self._group.endpoint.cost(u.prompt, u.completion) for u in usages]
 
     def _settle(self, cost: float | None, lost: int = 0) -> None:
         assert self._number is not None, "the attempt was sent"
         self._open = False
-        tab = self._tab
-        tab.lost += lost
-        tab.account.ledger.charge(cost)
-        tab.settle(self._held, cost)
-        tab.settled.append(Settled(self._number, cost, lost))
+        group = self._group
+        group.lost += lost
+        group.account.ledger.charge(cost)
+        group.settle(self._held, cost)
+        group.settled.append(AttemptCost(self._number, cost, lost))
 
 
 def _sum(costs: Sequence[float | None]) -> float | None:
