@@ -50,7 +50,7 @@ def test_a_port_in_use_is_a_clear_error(tmp_path: Path) -> None:
         port = taken.getsockname()[1]
         done = serve(tmp_path, "--port", str(port))
     assert done.returncode == 1
-    assert f"cannot listen at 127.0.0.1:{port}: Address already in use" in done.stderr
+    assert f"cannot listen on 127.0.0.1:{port}: Address already in use" in done.stderr
 
 
 def test_sigterm_lets_checks_under_way_end(tmp_path: Path) -> None:

@@ -25,15 +25,15 @@ def view(folder: Path, *options: str, code: str = "") -> subprocess.CompletedPro
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        (["nowhere"], "nowhere: there is no such file or folder"),
-        (["answers.jsonl"], "answers.jsonl is none of: a run directory"),
-        (["other.json"], "other.json is none of"),
+        (["nowhere"], "nowhere: no such file or folder"),
+        (["answers.jsonl"], "answers.jsonl is not a run directory"),
+        (["other.json"], "other.json is not a run directory"),
         (["broken"], "is not a readable run directory"),
-        ([".", "nowhere"], "nowhere: there is no such file or folder"),
+        ([".", "nowhere"], "nowhere: no such file or folder"),
         (["--port", "70000"], "--port"),
         ([".", "--llm", "nothing-like-it"], "nothing-like-it"),
         ([".", "--nli", "nothing-like-it"], "nothing-like-it"),
-        ([".", "--host", "198.51.100.7"], "cannot listen at 198.51.100.7"),
+        ([".", "--host", "198.51.100.7"], "cannot listen on 198.51.100.7"),
     ],
 )
 def test_what_cannot_work_is_refused(tmp_path: Path, options: list[str], says: str) -> None:

@@ -135,7 +135,7 @@ def test_a_checkout_trusts_nobody_for_the_user(own: Path) -> None:
         "[trust]\nkey_variables=[3]",
     ):
         own.write_text(wrong)
-        with pytest.raises(UsageError, match=r"\[trust\] holds key_variables"):
+        with pytest.raises(UsageError, match=r"\[trust\] must contain key_variables"):
             configured()
 
 
@@ -157,8 +157,8 @@ def test_both_files_count_and_what_takes_a_place_is_said_once(
     [
         ("openai", "https://evil.example/v1", "https://api.openai.com"),
         ("openai", "https://api.openai.com/v1", ""),
-        ("minilm", "https://evil.example/v1", "runs here"),
-        ("smollm2", "https://evil.example/v1", "runs here"),
+        ("minilm", "https://evil.example/v1", "runs locally"),
+        ("smollm2", "https://evil.example/v1", "runs locally"),
     ],
 )
 def test_the_name_of_what_is_built_in_is_not_taken_in_silence(

@@ -56,6 +56,6 @@ def test_servers_that_cut_by_default_are_told_not_to() -> None:
 
 @pytest.mark.parametrize("endpoint", [OPENAI, OLLAMA])
 def test_top_k_where_there_is_none(endpoint: Endpoint) -> None:
-    with pytest.raises(UsageError, match="no top_k"):
+    with pytest.raises(UsageError, match="not support top_k"):
         endpoint_for(parse_decoding("top_k:40"), endpoint)
     assert endpoint_for(parse_decoding("top_p:0.9"), endpoint) == endpoint

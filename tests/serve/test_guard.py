@@ -466,7 +466,7 @@ def test_a_client_that_goes_closes_the_upstream(guarded: Make) -> None:
             assert time.monotonic() < end, mode
             time.sleep(0.02)
         (row,) = made.kept(1)
-        assert "the client went before the end" in row["meta"]["guard"]["notes"]
+        assert "the client disconnected before the end" in row["meta"]["guard"]["notes"]
 
 
 def test_the_upstream_dies_in_the_middle(guarded: Make) -> None:
@@ -476,7 +476,7 @@ def test_the_upstream_dies_in_the_middle(guarded: Make) -> None:
     reply = made.post("chat/completions", with_source("chat/completions", stream=True))
     assert '"code": "upstream_broken"' in reply.text
     (row,) = made.kept(1)
-    assert "the upstream's answer broke off" in row["meta"]["guard"]["notes"]
+    assert "the upstream's answer was interrupted" in row["meta"]["guard"]["notes"]
 
 
 @pytest.mark.parametrize(("on_error", "text"), [("closed", ""), ("open", TEXT)])

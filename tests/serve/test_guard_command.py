@@ -121,8 +121,8 @@ def test_where_no_source_is_found_it_is_said_once_and_counted(guard: Guard) -> N
         reply = guard.ask("Where is the Nile?")
         assert reply.json()["veridical"]["status"] == "unchecked"
     assert guard.metric("guard_no_sources_total") == before + 2
-    guard.line("no sources were found in a request")
-    told = [line for line in guard.lines() if "no sources were found" in line["message"]]
+    guard.line("a request has no sources")
+    told = [line for line in guard.lines() if "has no sources" in line["message"]]
     assert len(told) == 1 and told[0]["level"] == "warning"
 
 
@@ -168,7 +168,7 @@ def test_models_of_the_upstream() -> None:
 def test_errors_are_in_the_shape_of_the_route(guard: Guard) -> None:
     found = httpx.post(f"{guard.url}/v1/chat/completions", content=b"{").json()["error"]
     assert found == {
-        "message": "the body is no JSON",
+        "message": "the body is not JSON",
         "type": "invalid_request_error",
         "param": None,
         "code": None,

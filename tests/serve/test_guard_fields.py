@@ -359,8 +359,8 @@ def test_more_answers_than_were_asked_for_cannot_be_read() -> None:
     assert delivered("chat/completions", sent(flight(answers=3, alone=False), [sse(*events)]))
     for stream in (sse(*events[2:]), sse({**events[0], "choices": [{}] * 3})):
         out = sent(flight(answers=2, alone=False), [stream])
-        assert b"3 choices, and 2 were asked for" in out and ANSWER.encode() not in out
-    with pytest.raises(UnreadableEvent, match="3 choices, and 2 were asked for"):
+        assert b"3 choices, but 2 were requested" in out and ANSWER.encode() not in out
+    with pytest.raises(UnreadableEvent, match="3 choices, but 2 were requested"):
         APIS["/v1/chat/completions"].cleaned({"choices": [{}] * 3}, (), 2)
 
 

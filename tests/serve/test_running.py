@@ -77,7 +77,7 @@ def test_a_port_in_use_is_a_clear_error() -> None:
     first = open_socket("127.0.0.1", 0, guarded=False)
     port = first.getsockname()[1]
     assert address_of(first) == f"http://127.0.0.1:{port}"
-    with pytest.raises(UsageError, match=rf"cannot listen at 127.0.0.1:{port}: Address already"):
+    with pytest.raises(UsageError, match=rf"cannot listen on 127.0.0.1:{port}: Address already"):
         open_socket("127.0.0.1", port, guarded=False)
     first.close()
 

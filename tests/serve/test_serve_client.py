@@ -141,5 +141,5 @@ def test_a_strange_reply_is_an_error_and_not_repeated(status: int, body: bytes) 
 def test_no_server_is_an_error() -> None:
     with veridical.Client("http://127.0.0.1:9", retries=0) as client:
         assert not client.ready()
-        with pytest.raises(VeridicalError, match="does not answer"):
+        with pytest.raises(VeridicalError, match="does not respond"):
             client.check_one("a")

@@ -43,12 +43,13 @@ class FakeLlm:
     def read(cls, path: str | Path) -> FakeLlm:
         """Read a script from a JSON file: a list of rules, of which the first match answers::
 
-        [{"contains": "capital", "text": ["Paris", "Lyon"]}, {"text": "I do not know."}]
+            [{"contains": "capital", "text": ["Paris", "Lyon"]}, {"text": "I do not know."}]
 
         A list of texts answers the samples in turn. ``logprobs``, ``finish_reason`` and
         ``refusal`` are optional.
 
-        Raises: UsageError: the file does not exist, or is not such a list.
+        Raises:
+            UsageError: the file does not exist, or is not such a list.
         """
         try:
             rules = json.loads(Path(path).read_text("utf-8"))

@@ -1,1 +1,1 @@
-"""HTTP: checks, jobs, the guard of answers in flight, and the pages of runs and reviews."""
+"""HTTP servers: checks, jobs, the guard proxy, and the pages of runs and reviews."""

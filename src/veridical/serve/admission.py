@@ -1,4 +1,4 @@
-"""How much may wait at the models: a request that would wait too long is refused at once."""
+"""Admission control: requests that would wait too long are refused immediately."""
 
 from __future__ import annotations
 
@@ -14,17 +14,19 @@ from veridical.serve.problems import Problem
 if TYPE_CHECKING:
     from veridical.core.records import Record
 
-_A_TOKEN = 4  # characters, roughly
+_A_TOKEN = 4  # approximate characters per token
 _SENTENCE_END = re.compile(r"[.!?](?=\s)|[\n。！？]")
-_LEAST = 16  # tokens that a record counts for
-_MOST_READ = 8192  # tokens of contexts for a sentence: of longer ones a part is selected
-_MEMORY = 0.9  # weight of what was known of the rate when a request ends
+_LEAST = 16  # minimum tokens that a record counts for
+_MOST_READ = 8192  # maximum tokens of contexts per sentence: of longer ones a part is selected
+_MEMORY = 0.9  # weight of the earlier estimate of the rate when a request ends
 _LONGEST_WAIT = 60
 
 
 def tokens_of(record: Record) -> int:
-    """Tokens that scoring a record takes, roughly: a model reads each sentence of the answer with
-    what it is compared with."""
+    """Estimate the tokens that scoring a record takes.
+
+    A model reads each sentence of the answer with the texts that it is compared with.
+    """
     answer = len(record.response) // _A_TOKEN
     sentences = 1 + sum(1 for _ in _SENTENCE_END.finditer(record.response))
     contexts = sum(len(c.text) for c in record.contexts) // _A_TOKEN
@@ -34,13 +36,13 @@ def tokens_of(record: Record) -> int:
 
 
 class Admission:
-    """Requests that are let in while those before them have not too much left to do.
+    """Admission of requests, limited by the tokens in work or waiting.
 
     Args:
-        most: tokens that may be in work or waiting, by :func:`tokens_of`. One request is let in
-            whatever its size where nothing else is there.
-        requests: that may be in work at a time.
-        largest: tokens of one request; None: any number.
+        most: maximum tokens in work or waiting, by :func:`tokens_of`. A single request of any size
+            is admitted if nothing else is there.
+        requests: maximum requests in work at a time.
+        largest: maximum tokens of one request; None: no limit.
     """
 
     def __init__(self, most: int, requests: int = 512, largest: int | None = None) -> None:
@@ -50,15 +52,15 @@ class Admission:
         self.tokens = 0
         self.requests = 0
         self.refused = 0
-        self._rate = 0.0  # tokens a second, as far as known
+        self._rate = 0.0  # tokens per second, as estimated so far
 
     @contextmanager
     def room(self, records: Sequence[Record]) -> Iterator[None]:
-        """While it lasts, the records count as waiting.
+        """Count the records as waiting within this context.
 
         Raises:
-            Problem: 413, the request is larger than any may be; 429, with the seconds after
-                which to try again.
+            Problem: 413, the request is larger than any may be; 429, with the seconds after which
+                to try again.
         """
         size = sum(map(tokens_of, records))
         if self._largest is not None and size > self._largest:
@@ -66,7 +68,7 @@ class Admission:
             raise Problem(
                 413,
                 f"the request takes about {size:,} tokens of work and {self._largest:,} are "
-                "allowed: send fewer records, shorter answers or shorter contexts, or a job",
+                "allowed; send fewer records, shorter answers or shorter contexts, or use a job",
             )
         full = self.tokens and self.tokens + size > self._most
         if full or self.requests >= self._requests:
@@ -79,7 +81,7 @@ class Admission:
         try:
             yield
             took = max(time.monotonic() - begun, 1e-3)
-            rate = before / took  # what was there when it came is about what was done meanwhile
+            rate = before / took  # the work queued on arrival is about what was done meanwhile
             self._rate = _MEMORY * self._rate + (1 - _MEMORY) * rate if self._rate else rate
         finally:
             self.tokens -= size
@@ -90,6 +92,6 @@ class Admission:
         seconds = min(max(wait, 1), _LONGEST_WAIT)
         return Problem(
             429,
-            f"{self.tokens:,} tokens wait already; try again in {seconds} s",
+            f"{self.tokens:,} tokens are queued already; try again in {seconds} s",
             headers={"retry-after": str(seconds)},
         )

@@ -1,4 +1,4 @@
-"""The routes of ``veridical serve``."""
+"""Routes of ``veridical serve``."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ Body = TypeVar("Body", bound=BaseModel)
 _JSON = "application/json"
 _LINES = "application/x-ndjson"
 _EVENTS = "text/event-stream"
-#: Bytes of a job's input.
+#: Maximum bytes of a job's input.
 LONGEST_JOB = 64 * 2**20
 
 _PROBLEM = {
@@ -66,7 +66,7 @@ JobId = Annotated[str, Path(min_length=1, max_length=64)]
 
 
 def lines_answer(lines: Sequence[bytes], rows: Sequence[Mapping[str, Any]]) -> Response:
-    """Result lines as the answer of a check, with what is told of columns that were not used."""
+    """Return result lines as the answer of a check, with notices of unused columns."""
     unused = unused_in(rows, lines)
     more = b',"unused":' + to_json(unused) if unused else b""
     body = b'{"results":[' + b",".join(lines) + b"]" + more + b"}"
@@ -74,7 +74,7 @@ def lines_answer(lines: Sequence[bytes], rows: Sequence[Mapping[str, Any]]) -> R
 
 
 def make_app(service: ScoringServer) -> FastAPI:
-    """The application, without what stands before it (see :func:`secured`)."""
+    """Build the application without request validation (see :func:`secured`)."""
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
@@ -84,7 +84,7 @@ def make_app(service: ScoringServer) -> FastAPI:
     app = FastAPI(
         title="veridical",
         version=__version__,
-        description="How far can an LLM's answer be trusted: contract section 1 in, section 2 out.",
+        description="Verdicts and risks of LLM answers: records in, result lines out.",
         lifespan=lifespan,
         docs_url=None,
         redoc_url=None,
@@ -103,7 +103,9 @@ def make_app(service: ScoringServer) -> FastAPI:
 
 
 def _say_problems(app: FastAPI) -> None:
-    """Have the OpenAPI document name the schema of problems, which every route may answer."""
+    """Add the schema of problem documents, which every route may return, to the OpenAPI
+    document.
+    """
     made = app.openapi
 
     def openapi() -> dict[str, Any]:
@@ -132,8 +134,9 @@ def _add_checks(app: FastAPI, service: ScoringServer) -> None:
         },
     )
     async def check(body: CheckBody, request: Request) -> Response:
-        """Check records. With `Accept: text/event-stream`: `unit` events as sentences are judged,
-        a `result` event for each record as it is done, then `done`."""
+        """Check records. With `Accept: text/event-stream`: `unit` events as sentences are judged, a
+        `result` event for each completed record, then `done`.
+        """
         records = records_of(body.records)
         key = service.key_of(request.scope)
         wanted = service.wanted(body, key)
@@ -149,8 +152,10 @@ def _add_checks(app: FastAPI, service: ScoringServer) -> None:
 
     @app.post("/v1/repair", response_class=Response, responses={200: {"model": CheckAnswer}})
     async def repair(body: RepairBody, request: Request) -> Response:
-        """Check records, and remove or rewrite what nothing supports; the result is checked too.
-        Result lines have a field `repair`."""
+        """Check records and remove or rewrite unsupported statements; the result is checked too.
+
+        Result lines have a field `repair`.
+        """
         records = records_of(body.records)
         key = service.key_of(request.scope)
         wanted = service.wanted(body, key)
@@ -161,7 +166,7 @@ def _add_checks(app: FastAPI, service: ScoringServer) -> None:
 def _add_lists(app: FastAPI, service: ScoringServer) -> None:
     @app.get("/v1/scorers")
     async def scorers() -> ScorerList:
-        """The scorers that there are."""
+        """List the available scorers."""
         rows = [
             {
                 "name": s.name,
@@ -178,7 +183,7 @@ def _add_lists(app: FastAPI, service: ScoringServer) -> None:
 
     @app.get("/v1/models")
     async def models() -> ModelList:
-        """The models of the default preset, which are warm."""
+        """List the loaded models of the default preset."""
         service.check_ready()
         task = Task(resolve(None, proxy=service.engine.proxy, spans=service.engine.spans))
         found = await asyncio.to_thread(service.engine.models, task)
@@ -189,25 +194,26 @@ def _add_lists(app: FastAPI, service: ScoringServer) -> None:
 def _add_health(app: FastAPI, service: ScoringServer) -> None:
     @app.get("/healthz")
     async def healthz() -> Health:
-        """The process is there."""
+        """Report that the process is running."""
         return Health()
 
     @app.get("/readyz")
     async def readyz() -> Ready:
-        """The models are warm, and judge a pair right whose class is known."""
+        """Report that the models are loaded and judge a known pair correctly."""
         service.check_ready()
         return Ready()
 
     @app.get("/metrics", response_class=Response, responses={200: {"content": {"text/plain": {}}}})
     async def metrics() -> Response:
-        """What Prometheus reads."""
+        """Return the metrics for Prometheus."""
         return Response(service.metrics.text(), headers={"content-type": CONTENT_TYPE})
 
 
 def _parsed(shape: type[Body], content: bytes) -> Body:
-    """
+    """Parse a JSON body.
+
     Raises:
-        Problem: it is no JSON, or does not fit.
+        Problem: it is not JSON, or does not fit the schema.
     """
     try:
         return shape.model_validate_json(content)
@@ -238,8 +244,11 @@ def _add_jobs(app: FastAPI, service: ScoringServer, jobs: Jobs) -> None:
         scorers: Annotated[str | None, Query(max_length=4096)] = None,
         preset: Annotated[str | None, Query(max_length=20)] = None,
     ) -> JobState:
-        """Begin a job: a JSON body as of `/v1/check`, or JSON lines (`application/x-ndjson`) with
-        `scorers` and `preset` in the query."""
+        """Start a job.
+
+        The body is JSON as for `/v1/check`, or JSON lines (`application/x-ndjson`) with `scorers`
+        and `preset` in the query.
+        """
         service.check_ready()
         content = await request.body()
         kind = request.headers.get("content-type", _JSON).partition(";")[0].strip().lower()
@@ -247,15 +256,15 @@ def _add_jobs(app: FastAPI, service: ScoringServer, jobs: Jobs) -> None:
             options = {"scorers": scorers, "preset": preset or "auto"}
             body = _parsed(Scoring, json.dumps(options).encode())
             if content.count(b"\n") > MOST_JOB_RECORDS:
-                raise Problem(413, f"more than {MOST_JOB_RECORDS:,} records")
+                raise Problem(413, f"the job has more than {MOST_JOB_RECORDS:,} records; split it")
             lines = content
         elif kind == _JSON:
             asked = _parsed(JobBody, content)
             body, lines = asked, records_as_lines(asked.records)
         else:
-            raise Problem(415, f"content-type may be {_JSON} or {_LINES}")
+            raise Problem(415, f"content-type must be {_JSON} or {_LINES}")
         if not lines.strip():
-            raise Problem(422, "there are no records")
+            raise Problem(422, "records: the list is empty")
         key = service.key_of(request.scope)
         service.purse(key, asks=service.asks(service.wanted(body, key)))
         job = StoredJob(
@@ -274,13 +283,13 @@ def _add_jobs(app: FastAPI, service: ScoringServer, jobs: Jobs) -> None:
 
     @app.get("/v1/jobs")
     async def listed(request: Request) -> JobList:
-        """The jobs of this key."""
+        """List the jobs of this key."""
         states = [jobs.state(job) for job in jobs.owned(owner(request))]
         return JobList.model_validate({"jobs": states})
 
     @app.get("/v1/jobs/{id}")
     async def state(id: JobId, request: Request) -> JobState:
-        """How far a job is."""
+        """Report the progress of a job."""
         return JobState.model_validate(jobs.state(jobs.get(id, owner(request))))
 
     @app.get(
@@ -289,13 +298,13 @@ def _add_jobs(app: FastAPI, service: ScoringServer, jobs: Jobs) -> None:
         responses={200: {"content": {_LINES: {"schema": {"type": "string"}}}}},
     )
     async def results(id: JobId, request: Request) -> Response:
-        """Result lines (JSON lines) of a job that is done."""
+        """Return the result lines (JSON lines) of a completed job."""
         found = await asyncio.to_thread(jobs.results, jobs.get(id, owner(request)))
         return StreamingResponse(found, media_type=_LINES)
 
     @app.delete("/v1/jobs/{id}", status_code=204, response_class=Response)
     async def delete(id: JobId, request: Request) -> Response:
-        """Stop a job and forget it with its results."""
+        """Stop a job and delete it with its results."""
         await jobs.delete(jobs.get(id, owner(request)))
         return Response(status_code=204)
 
@@ -307,7 +316,7 @@ def secured(
     allow_hosts: Iterable[str] = (),
     limits: Limits | None = None,
 ) -> App:
-    """The application with all that stands before it: what a server runs."""
+    """Build the application with request validation, as the server runs it."""
     usual = limits or Limits()
     jobs = Limits(LONGEST_JOB, LONGEST_JOB, 2 * LONGEST_JOB, usual.depth, usual.seconds)
 

@@ -1,5 +1,4 @@
-"""``veridical.Client`` and ``veridical.AClient``: the checks of a server, in the shapes of
-:func:`veridical.check_one`."""
+"""Clients of a server: ``veridical.Client`` and ``veridical.AClient``."""
 
 from __future__ import annotations
 
@@ -21,21 +20,21 @@ from veridical.version import __version__
 if TYPE_CHECKING:
     import httpx
 
-#: Records of one request; more are sent in several.
+#: Maximum records per request; more are sent in several requests.
 AT_ONCE = 32
 _RETRIED = (429, 502, 503, 504)
-#: Notices of a reply that are printed.
+#: Maximum notices of a reply that are printed.
 _MOST_NOTICES, _MOST_NOTICE_CHARACTERS = 5, 300
 _LONGEST_WAIT = 30.0
 
 
 class Event(BaseModel):
-    """Something that a stream tells.
+    """Event of a stream. Either ``unit`` or ``result`` is set.
 
     Attributes:
         index: of the record.
         unit: a sentence that ``scorer`` has judged; a preview.
-        result: the record's result. Either this or ``unit`` is there.
+        result: the record's result.
     """
 
     index: int
@@ -46,7 +45,7 @@ class Event(BaseModel):
 
 @dataclass(frozen=True)
 class _Settings:
-    """What both clients are made with, and what they say and hear."""
+    """Settings of both clients, with their requests and replies."""
 
     url: str
     key: str | None
@@ -66,7 +65,7 @@ class _Settings:
         return {"base_url": self.url.rstrip("/"), "headers": headers, "timeout": self.timeout}
 
     def wait(self, attempt: int, reply: httpx.Response | None) -> float | None:
-        """Seconds until the next attempt; None where the reply is final."""
+        """Return the seconds until the next attempt; None if the reply is final."""
         if attempt >= self.retries or (reply is not None and reply.status_code not in _RETRIED):
             return None
         told = "" if reply is None else reply.headers.get("retry-after", "")
@@ -92,7 +91,7 @@ def _row(
 
 
 def _plain(value: Any) -> Any:
-    """What JSON has: records' own types as objects, and lists for other collections."""
+    """Convert to JSON types: records' own types to objects, and other collections to lists."""
     if isinstance(value, BaseModel):
         return value.model_dump(exclude_none=True)
     if isinstance(value, Mapping):
@@ -107,10 +106,11 @@ def _body(records: Sequence[Any], options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _results(reply: httpx.Response) -> list[Result]:
-    """
+    """Read the results of a reply.
+
     Raises:
-        UsageError: the server says that the request does not fit.
-        VeridicalError: it refuses, fails, or is no such server.
+        UsageError: the server reports that the request is invalid.
+        VeridicalError: it refuses, fails, or is not a veridical server.
     """
     _check(reply)
     try:
@@ -120,7 +120,7 @@ def _results(reply: httpx.Response) -> list[Result]:
             warn_once(str(text)[:_MOST_NOTICE_CHARACTERS])
         return results
     except (ValidationError, ValueError, KeyError, TypeError):
-        raise VeridicalError("the server's answer has no results") from None
+        raise VeridicalError("the server's reply has no results; check the URL") from None
 
 
 def _check(reply: httpx.Response) -> None:
@@ -137,13 +137,13 @@ def _check(reply: httpx.Response) -> None:
 
 
 class _Events:
-    """Server-sent events out of lines."""
+    """Parser of server-sent events, line by line."""
 
     def __init__(self) -> None:
         self._name = ""
 
     def line(self, line: str) -> Event | None:
-        """What a line completes.
+        """Return the event that a line completes.
 
         Raises:
             VeridicalError: the server had to stop.
@@ -159,23 +159,23 @@ class _Events:
                 raise VeridicalError(f"the server stopped: {printable(str(data['detail']))}")
             return Event.model_validate(data)
         except (ValidationError, ValueError, KeyError, TypeError):
-            raise VeridicalError("the server sent an event that cannot be read") from None
+            raise VeridicalError("the server sent an unreadable event") from None
 
 
 class Client:
-    """A client of ``veridical serve``.
+    """Client of ``veridical serve``.
 
     Args:
         url: of the server, such as ``http://127.0.0.1:8000``.
-        key: where the server needs one.
+        key: the server's key, if it requires one.
         timeout: seconds to wait for a reply, or for the next piece of one.
-        retries: how often a request is sent again that was refused for now (429, 503) or did not
+        retries: maximum repetitions of a request that was refused for now (429, 503) or did not
             arrive; the server's ``Retry-After`` is heeded.
 
     Use as a context manager, or call :meth:`close`.
 
     Raises:
-        UsageError: the address or a number does not fit.
+        UsageError: the address or a number is invalid.
     """
 
     def __init__(
@@ -203,14 +203,14 @@ class Client:
                 ``strictness``, ``deadline_ms``, ``offsets``, ``units``.
 
         Raises:
-            UsageError: the server says that something does not fit.
+            UsageError: the server reports that an argument is invalid.
             VeridicalError: it refuses, fails, or cannot be reached.
         """
         row = _row(response, contexts, question, samples, reference)
         return self.check([row], **options)[0]
 
     def check(self, records: Iterable[Any], **options: Any) -> list[Result]:
-        """Check records, as :func:`veridical.check` reads them; results in their order."""
+        """Check records, as :func:`veridical.check` reads them; return results in their order."""
         rows = list(records)
         found: list[Result] = []
         for i in range(0, len(rows), AT_ONCE):
@@ -219,7 +219,7 @@ class Client:
         return found
 
     def stream(self, records: Iterable[Any], **options: Any) -> Iterator[Event]:
-        """Sentences as they are judged, and results as they are done."""
+        """Yield sentences as they are judged, and results as they are completed."""
         events = _Events()
         headers = {"accept": "text/event-stream"}
         body = _body(list(records), options)
@@ -232,7 +232,7 @@ class Client:
                     yield event
 
     def ready(self) -> bool:
-        """Whether the server's models are warm and judge right."""
+        """Return True if the server's models are loaded and judge correctly."""
         import httpx
 
         try:
@@ -349,10 +349,11 @@ class AClient:
 
 
 def _arrived(reply: httpx.Response | None, failed: str) -> httpx.Response:
-    """
+    """Return the reply.
+
     Raises:
         VeridicalError: there is no reply.
     """
     if reply is None:
-        raise VeridicalError(f"the server does not answer: {printable(failed)}")
+        raise VeridicalError(f"the server does not respond: {printable(failed)}")
     return reply

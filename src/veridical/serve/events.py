@@ -1,4 +1,4 @@
-"""Results as server-sent events, while they are found."""
+"""Results as server-sent events, while scoring runs."""
 
 from __future__ import annotations
 
@@ -28,17 +28,19 @@ if TYPE_CHECKING:
     from veridical.serve.keys import Key
     from veridical.serve.service import ScoringServer
 
-_ALIVE = 10.0  # seconds after which something is sent, so that nobody thinks the server has gone
+_ALIVE = 10.0  # seconds of silence after which a keep-alive is sent
 
 
 def event(name: str, data: bytes) -> bytes:
-    """One event; ``data`` is JSON, which has no line breaks."""
+    """Format an event; ``data`` is JSON, which has no line breaks."""
     return b"event: " + name.encode("ascii") + b"\ndata: " + data + b"\n\n"
 
 
 def sentence_scorer(engine: Engine, scorers: Sequence[BoundScorer]) -> BoundScorer | None:
-    """The first scorer that judges every sentence for itself; None where there is none. One that
-    calls an LLM is none: each of its calls is paid once, for the result."""
+    """Return the first scorer that judges each sentence independently, or None.
+
+    Scorers that call an LLM are excluded: each of their calls is paid once, for the result.
+    """
     for bound in scorers:
         alone = bound.scorer.level == "sentence" and not bound.parts
         if bound.scorer.judges and alone and not engine.llms_of(Task([bound])):
@@ -54,10 +56,11 @@ async def answer(
     options: dict[str, Any],
     rows: Sequence[Mapping[str, Any]] = (),
 ) -> Response:
-    """A stream of events. What can be refused is refused before it begins.
+    """Return a stream of events. Requests are refused before it begins.
 
-    A sentence is judged on its own, by the first scorer that does so: a ``unit`` is a preview of
-    one of the ``result``, which counts. Both ask for the same pairs, and these are judged once.
+    Each sentence is judged on its own by the first scorer that does so. A ``unit`` is a preview of
+    a unit of the ``result``, which is authoritative. Both request the same pairs, which are judged
+    once.
 
     Raises:
         Problem: the request is refused.
@@ -65,7 +68,7 @@ async def answer(
     from starlette.responses import StreamingResponse
 
     service.check_ready()
-    with service.admission.room(records):  # what waits is known before the first byte
+    with service.admission.room(records):  # the queue is checked before the first byte
         pass
     loop = asyncio.get_running_loop()
     queue: asyncio.Queue[bytes | None] = asyncio.Queue()
@@ -124,7 +127,7 @@ async def _previews(
         return
     caller = Caller()
     one = Wanted([bound])
-    # the same texts, one sentence each; row is the place in this list
+    # the same texts, one sentence each; row is the position in this list
     parts: list[Record] = []
     whole: list[Record] = []
     for record in records:
@@ -145,5 +148,5 @@ async def _previews(
                 push("unit", to_json(found))
 
     if parts:
-        with contextlib.suppress(VeridicalError):  # the results say what went wrong
+        with contextlib.suppress(VeridicalError):  # the results report the error
             await score(service.engine, parts, one, done, caller=caller)

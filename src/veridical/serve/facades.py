@@ -1,7 +1,7 @@
-"""Routes under which clients of other services find this one: a change of the base URL is enough.
+"""Routes in the format of other services, for their clients.
 
-None of these shapes has a place for "could not check". So what was not checked is an error there,
-or blocked, and never clean.
+Changing the base URL is enough. None of these formats can express "could not check". So an
+unchecked answer is an error there, or blocked, and never clean.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ Text = Annotated[str, Field(max_length=1_000_000)]
 Texts = Annotated[list[Text], Field(min_length=1, max_length=256)]
 Message = dict[str, JsonValue]
 
-#: What a request calls the fields of a record.
+#: Names of a record's fields in these requests.
 _LETTUCE = {"response": "answer", "contexts": "contexts", "prompt": "question"}
 _VECTARA = {"response": "generated_text", "contexts": "source_texts"}
 _LITELLM = {"response": "texts", "contexts": "structured_messages"}
@@ -37,11 +37,11 @@ _PORTKEY = {"response": "response.json.choices", "contexts": "request.json.messa
 
 #: Verdicts that let an answer pass; an unclear one is for review, and is released.
 _PASSING = ("supported", "consistent", "unclear")
-_KEPT, _SECONDS = 10_000, 600  # calls whose evidence is kept, and for how long
+_KEPT, _SECONDS = 10_000, 600  # maximum calls whose evidence is stored, and its lifetime
 
 
 class _In(BaseModel):
-    model_config = ConfigDict(extra="ignore")  # other services' clients send more than is used
+    model_config = ConfigDict(extra="ignore")  # clients of other services send further fields
 
 
 class LettuceBody(_In):
@@ -121,12 +121,12 @@ def add(app: FastAPI, service: ScoringServer) -> None:
         row = {"response": body.answer, "contexts": body.contexts, "prompt": body.question}
         (result,) = await check(request, [row], _LETTUCE)
         if result.risk is None or (result.verdict == "unchecked" and body.answer.strip()):
-            raise Problem(422, f"the answer could not be checked: {result.reason}")
+            raise Problem(422, f"could not check the answer: {result.reason}")
         return result
 
     @app.post("/v1/lettucedetect/spans")
     async def spans(body: LettuceBody, request: Request) -> LettuceSpans:
-        """The shape of LettuceDetect's server: pieces of the answer that nothing supports."""
+        """Return unsupported spans of the answer, in the format of LettuceDetect's server."""
         result = await judged(request, body)
         found = [
             LettuceSpan(start=u.start, end=u.end, text=u.text, hallucination_score=u.risk)
@@ -137,7 +137,7 @@ def add(app: FastAPI, service: ScoringServer) -> None:
 
     @app.post("/v1/lettucedetect/token")
     async def token(body: LettuceBody, request: Request) -> LettuceTokens:
-        """The shape of LettuceDetect's server: every word with the risk of its piece."""
+        """Return each word with the risk of its span, in the format of LettuceDetect's server."""
         from veridical.text.words import word_spans
 
         result = await judged(request, body)
@@ -156,22 +156,24 @@ def add(app: FastAPI, service: ScoringServer) -> None:
 
     @app.post("/v2/evaluate_factual_consistency")
     async def consistency(body: VectaraBody, request: Request) -> VectaraAnswer:
-        """The shape of Vectara's evaluation: 1 is consistent with the sources, 0 is not."""
+        """Return Vectara's consistency score: 1 is consistent with the sources, 0 is not."""
         _need_sources(body.source_texts)
         row = {"response": body.generated_text, "contexts": body.source_texts}
         (result,) = await check(request, [row], _VECTARA)
         if result.risk is None or result.verdict == "unchecked":
-            raise Problem(422, f"the text could not be checked: {result.reason}")
+            raise Problem(422, f"could not check the text: {result.reason}")
         return VectaraAnswer(score=round(1 - result.risk, 6))
 
     evidence = _Evidence()
 
     @app.post("/beta/litellm_basic_guardrail_api")
     async def litellm(body: LiteLlmBody, request: Request) -> LiteLlmAnswer:
-        """LiteLLM's generic guardrail, for `mode: [pre_call, post_call]`: the request's tool
-        messages, or sources in the text of its messages, are the evidence of its answer. An
-        answer without evidence is blocked, unless `additional_provider_specific_params` has
-        `"unchecked": "allow"`."""
+        """Check a call of LiteLLM's generic guardrail, for `mode: [pre_call, post_call]`.
+
+        The request's tool messages, or sources in the text of its messages, are the evidence of its
+        answer. An answer without evidence is blocked, unless `additional_provider_specific_params`
+        has `"unchecked": "allow"`.
+        """
         owner = service.key_of(request.scope)
         call = (owner.name if owner else "", body.litellm_call_id or "")
         if body.structured_messages is not None:
@@ -189,7 +191,9 @@ def add(app: FastAPI, service: ScoringServer) -> None:
 
     @app.post("/v1/portkey")
     async def portkey(body: PortkeyBody, request: Request) -> PortkeyAnswer:
-        """Portkey's webhook guardrail. An answer without evidence has the verdict false."""
+        """Check a call of Portkey's webhook guardrail. An answer without evidence gets the verdict
+        false.
+        """
         if body.eventType == "beforeRequestHook":
             return PortkeyAnswer(verdict=True, data={"checked": False})
         sent = _object(_object(body.request).get("json"))
@@ -207,16 +211,17 @@ def add(app: FastAPI, service: ScoringServer) -> None:
 
 
 def _need_sources(texts: Sequence[str]) -> None:
-    """
+    """Require at least one text to check against.
+
     Raises:
-        Problem: there is nothing to check against.
+        Problem: there is no text.
     """
     if not any(text.strip() for text in texts):
-        raise Problem(422, "there is no context to check against")
+        raise Problem(422, "contexts: the list is empty; send at least one text")
 
 
 def _wrong(result: Result) -> list[ShownPiece]:
-    """The pieces that nothing supports: wrong words in the place of their sentence where known."""
+    """Return unsupported spans; known wrong words replace their sentence."""
     shown = result.shown()
     words = [p for p in shown.words if p.risk is not None and p.verdict in FLAGGED]
     return words + [
@@ -229,11 +234,11 @@ def _wrong(result: Result) -> list[ShownPiece]:
 
 
 def _blocking(results: Sequence[Result], allow_unchecked: bool) -> str | None:
-    """Why an answer may not pass; None where it may."""
+    """Return the reason that an answer may not pass, or None."""
     for result in results:
         if result.verdict in _PASSING or (allow_unchecked and result.verdict == "unchecked"):
             continue
-        if result.reason == "no_statement":  # a greeting or a refusal claims nothing
+        if result.reason == "no_statement":  # a greeting or a refusal makes no claim
             continue
         worst = result.worst
         text = f": {worst.text[:200]}" if worst is not None else ""
@@ -242,8 +247,10 @@ def _blocking(results: Sequence[Result], allow_unchecked: bool) -> str | None:
 
 
 def _sources(messages: Any) -> list[Context]:
-    """Return the sources of an answer: what tools and documents say, else the sources in
-    the text of messages; nothing where the messages are none."""
+    """Return the sources of an answer: tool results and documents, else sources in messages.
+
+    Empty if the messages contain no sources.
+    """
     try:
         found = from_chat(messages)
         return contexts_of(found) or prompt_sources(found)
@@ -269,7 +276,7 @@ def _object(value: Any) -> Mapping[str, Any]:
 
 
 class _Evidence:
-    """What calls under way may be checked against, for a time."""
+    """Evidence of calls in flight, stored for a limited time."""
 
     def __init__(self) -> None:
         self._calls: OrderedDict[tuple[str, str], tuple[float, list[Context]]] = OrderedDict()

@@ -1,14 +1,16 @@
-"""Jobs: long inputs, scored in the background. A job is a folder with its input and a run.
+"""Jobs: long inputs, scored in the background.
 
-    DATA/jobs/ID/job.json      what was asked for, by whom, and what became of it
+A job is a folder with its input and a run:
+
+    DATA/jobs/ID/job.json      the request, its owner and its outcome
     DATA/jobs/ID/input.jsonl   the records
     DATA/jobs/ID/run/          a run directory, as `veridical check --out` makes it
 
-So a job survives the end of the server: what was done is kept, and the rest is done after the next
-start. Jobs are done one at a time, and get what interactive calls leave of the models.
+So a job survives the end of the server: results are kept, and the rest is scored after the next
+start. Jobs run one at a time, and interactive calls take precedence at the models.
 
-A job whose LLM calls do not fit into the money of its key any more is stopped. It goes on when the
-key has its money of the next day, or after the next start of the server.
+A job whose LLM calls exceed the daily money limit of its key is stopped. It resumes on the next
+day, or after the next start of the server.
 """
 
 from __future__ import annotations
@@ -48,12 +50,12 @@ _log = logging.getLogger("veridical.serve")
 
 Status = Literal["queued", "running", "stopped", "done", "failed"]
 
-#: Seconds after which it is looked whether a job has any money left.
+#: Seconds between checks that a job has money left.
 _TICK = 0.25
 
 
 class StoredJob(BaseModel):
-    """What is written down of a job."""
+    """Stored description of a job."""
 
     model_config = ConfigDict(extra="ignore")
 
@@ -70,12 +72,12 @@ class StoredJob(BaseModel):
 
 
 class Jobs:
-    """The jobs in a folder.
+    """Jobs in a folder.
 
     Args:
-        keys: whose money pays for LLM calls; None where nobody needs a key.
-        paid: called with what pays for a job, to count what was paid.
-        most: jobs that may be there; a further one is refused until one is deleted.
+        keys: whose money pays for LLM calls; None if no key is required.
+        paid: called with the payment of a job, to count its charges.
+        most: maximum number of jobs; a further one is refused until one is deleted.
     """
 
     def __init__(
@@ -100,14 +102,14 @@ class Jobs:
         self._tomorrow: dict[str, asyncio.TimerHandle] = {}
 
     async def start(self) -> None:
-        """Take up what an earlier server has left."""
+        """Load the jobs that an earlier server left."""
         self._folder.mkdir(parents=True, exist_ok=True)
         found = []
         for file in self._folder.glob("*/job.json"):
             try:
                 found.append(StoredJob.model_validate_json(file.read_bytes()))
             except (OSError, ValueError):
-                _log.warning("%s is no job", file.parent.name)
+                _log.warning("%s is not a job", file.parent.name)
         for job in sorted(found, key=lambda j: j.created):
             self._jobs[job.id] = job
             if job.status in ("queued", "running", "stopped"):
@@ -115,7 +117,7 @@ class Jobs:
         self._worker = asyncio.create_task(self._work())
 
     async def stop(self) -> None:
-        """Stop what is under way; it goes on after the next start."""
+        """Stop the running job; it resumes after the next start."""
         for timer in self._tomorrow.values():
             timer.cancel()
         if self._worker is not None:
@@ -123,13 +125,13 @@ class Jobs:
             await asyncio.gather(self._worker, return_exceptions=True)
 
     def add(self, asked: StoredJob, lines: bytes) -> StoredJob:
-        """Write a job down; :meth:`enqueue` lets it be done.
+        """Store a job; :meth:`enqueue` starts it.
 
         Raises:
             Problem: there are too many.
         """
         if len(self._jobs) >= self._most:
-            raise Problem(429, "too many jobs: delete some", headers={"retry-after": "60"})
+            raise Problem(429, "too many jobs; delete some", headers={"retry-after": "60"})
         folder = self._folder / asked.id
         folder.mkdir(mode=0o700)
         write_atomic(folder / "input.jsonl", lines, private=True)
@@ -138,25 +140,26 @@ class Jobs:
         return asked
 
     def enqueue(self, asked: StoredJob) -> None:
-        """Let a job that was added be done in its turn."""
+        """Queue a stored job."""
         self._waiting.put_nowait(asked.id)
 
     def get(self, id: str, owner: str | None) -> StoredJob:
-        """
+        """Return a job.
+
         Raises:
-            Problem: 404; a job of somebody else's is not there either.
+            Problem: 404; also for a job of another owner.
         """
         job = self._jobs.get(id) if _ID.fullmatch(id) else None
         if job is None or job.owner != owner:
-            raise Problem(404, "there is no such job")
+            raise Problem(404, "unknown job")
         return job
 
     def owned(self, owner: str | None) -> list[StoredJob]:
-        """The jobs of ``owner``, the oldest first."""
+        """Return the jobs of ``owner``, the oldest first."""
         return [job for job in self._jobs.values() if job.owner == owner]
 
     def state(self, job: StoredJob) -> dict[str, Any]:
-        """What a client is told of a job."""
+        """Return the state of a job as clients see it."""
         state: dict[str, Any] = {
             "id": job.id,
             "status": job.status,
@@ -176,13 +179,13 @@ class Jobs:
         return state
 
     def results(self, job: StoredJob) -> Iterator[bytes]:
-        """Result lines, with newlines.
+        """Yield result lines, with newlines.
 
         Raises:
-            Problem: 409, it is not done.
+            Problem: 409, the job is not complete.
         """
         if job.status != "done":
-            raise Problem(409, f"the job is {job.status}")
+            raise Problem(409, f"the job is {job.status}; results exist only when it is done")
         results = reopen(self._folder / job.id / "run")
         policy = self._wanted(job).policy
 
@@ -198,7 +201,7 @@ class Jobs:
         return lines()
 
     async def delete(self, job: StoredJob) -> None:
-        """Stop a job and forget it."""
+        """Stop and delete a job."""
         self._jobs.pop(job.id, None)
         timer = self._tomorrow.pop(job.id, None)
         if timer is not None:
@@ -244,7 +247,7 @@ class Jobs:
                     purse,
                     out=folder / "run",
                     engine=self._engine,
-                    # what there was no money for; replies that came are not paid again
+                    # calls that did not fit the budget; replies that came are not paid again
                     retry_failed=begun,
                 ),
             )
@@ -253,8 +256,8 @@ class Jobs:
                 raise
             _log.exception("job %s cannot go on", job.id)  # names folders and options
             raise VeridicalError(
-                "it cannot go on: the server has other models than when it began, or its files "
-                "were changed; begin it anew"
+                "it cannot resume: the server has other models than at its start, or its files "
+                "were changed; start it again"
             ) from None
         self._running = job.id, run
         try:
@@ -272,7 +275,7 @@ class Jobs:
             if purse.budget is None:
                 self._settle(job, "stopped", "the server's budget has too little left for a call")
             else:
-                self._stop(job, "this key has too little money left today for a call")
+                self._stop(job, "the key's daily money limit is too low for another call today")
             return
         results = await asyncio.to_thread(run.wait)
         summary = results.summary()
@@ -282,32 +285,32 @@ class Jobs:
         self._settle(job, "done")
 
     async def _watch(self, run: PaidRun, purse: Purse) -> bool:
-        """Until a run is over or out of money; False where it was cancelled."""
+        """Wait until a run is over or out of money; return False if it was cancelled."""
         working = asyncio.wrap_future(run.future)
         while not working.done() and not purse.empty:
             await asyncio.wait({working}, timeout=_TICK)
             await self._paid(purse)
         if working.done() and not working.cancelled():
-            working.exception()  # of which the run itself tells
+            working.exception()  # the run itself reports it
         return not working.cancelled()
 
     def _budget(self, job: StoredJob, *, asks: bool) -> Budget | None:
-        """What pays for the LLM calls of a job.
+        """Return the budget for the LLM calls of a job, or None.
 
         Raises:
             Problem: its key has no money left today.
-            UsageError: its key is not there any more.
+            UsageError: its key no longer exists.
         """
         if self._keys is None or job.owner is None or not asks:
             return None
         key = self._keys.named(job.owner)
         if key is None:
-            raise UsageError("the key of this job is not there any more")
+            raise UsageError("the key of this job no longer exists")
         return self._keys.budget(key)
 
     def _stop(self, job: StoredJob, why: str) -> None:
-        """Let a job wait for the money of the next day."""
-        self._settle(job, "stopped", f"{why}: the job goes on after midnight UTC")
+        """Pause a job until the next day."""
+        self._settle(job, "stopped", f"{why}: the job resumes after midnight UTC")
         if job.id in self._jobs:
             self._tomorrow[job.id] = asyncio.get_running_loop().call_later(
                 seconds_left_today() + 1, self._waiting.put_nowait, job.id
@@ -334,15 +337,15 @@ class Jobs:
 
 
 def new_id() -> str:
-    """A name that nobody guesses."""
+    """Return a name that cannot be guessed."""
     return secrets.token_urlsafe(16)
 
 
 def records_as_lines(records: list[Record] | list[dict[str, Any]]) -> bytes:
-    """Rows as JSON lines."""
+    """Return rows as JSON lines."""
     return b"".join(json.dumps(r).encode("ascii") + b"\n" for r in records)
 
 
 def now() -> float:
-    """Seconds since 1970."""
+    """Return seconds since 1970."""
     return round(time.time(), 3)

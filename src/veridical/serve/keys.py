@@ -1,11 +1,11 @@
-"""Keys of a server: who may ask for what, how often, and for how much money.
+"""Server keys: permissions, request limits and money limits.
 
 The file holds no key, only hashes::
 
     {"keys": [{"name": "web", "sha256": "...", "scorers": ["nli_grounding", "ensemble"],
                "llms": [], "requests_per_minute": 120, "usd_per_day": 5.0}]}
 
-A field that is not there, or null, sets no limit.
+A missing or null field sets no limit.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ from veridical.text.display import display, visible
 if TYPE_CHECKING:
     from veridical.core.registry import BoundScorer
 
-#: What a key begins with, so that a search for leaked secrets finds it.
+#: Prefix of keys, so that a search for leaked secrets finds them.
 PREFIX = "vk-"
-#: Where a request's key is kept in its scope.
+#: Key in a request's scope under which its API key is stored.
 KEY = "veridical.key"
 _DAY = 86_400
 _OPEN = ("/healthz", "/readyz")
@@ -43,13 +43,13 @@ _log = logging.getLogger("veridical.serve")
 
 
 class Key(BaseModel):
-    """What the owner of a key may do.
+    """Permissions and limits of a key.
 
     Attributes:
-        name: of the owner, for logs and for whose jobs they are.
+        name: of the owner, for logs and the ownership of jobs.
         sha256: of the key.
-        scorers: names of those that may be asked for; None: all.
-        llms: names of LLMs that may be called; None: all that the server offers.
+        scorers: names of permitted scorers; None: all.
+        llms: names of permitted LLMs; None: all that the server offers.
         requests_per_minute, usd_per_day: None: no limit.
     """
 
@@ -63,7 +63,7 @@ class Key(BaseModel):
     usd_per_day: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
 
     def check_scorers(self, scorers: Sequence[BoundScorer], llms: Sequence[str]) -> None:
-        """Refuse what the key is not for.
+        """Check the permissions of the key.
 
         Raises:
             Problem: 403.
@@ -71,11 +71,11 @@ class Key(BaseModel):
         if self.scorers is not None:
             for bound in scorers:
                 if bound.scorer.name not in self.scorers:
-                    raise Problem(403, f"this key is not for the scorer {bound.scorer.name}")
+                    raise Problem(403, f"this key does not permit the scorer {bound.scorer.name}")
         if self.llms is not None:
             for name in llms:
                 if name not in self.llms:
-                    raise Problem(403, f"this key is not for the LLM {visible(name)}")
+                    raise Problem(403, f"this key does not permit the LLM {visible(name)}")
 
 
 class _File(BaseModel):
@@ -87,16 +87,16 @@ class _File(BaseModel):
     def _distinct(cls, keys: list[Key]) -> list[Key]:
         names = [key.name for key in keys]
         if len(set(names)) < len(names):
-            raise ValueError("two keys have one name")
+            raise ValueError("two keys have the same name")
         return keys
 
 
 class DayBudget(Budget):
-    """Money of one day: each day begins with all of it.
+    """Money budget that is renewed each day.
 
     Args:
-        spent: what of it is spent today.
-        changed: called where what is spent or held back has changed.
+        spent: amount spent today.
+        changed: called when the amount spent or reserved has changed.
     """
 
     def __init__(
@@ -121,12 +121,12 @@ class DayBudget(Budget):
         self._changed()
 
     def left(self) -> float:
-        """What may still be spent today, calls under way aside."""
+        """Return the money left today, ignoring calls in flight."""
         self._turn_day()
         return self.limit - self.spent
 
     def owed(self) -> float:
-        """What is spent today, if calls under way cost what they may cost at worst."""
+        """Return the money spent today, with calls in flight at their worst case."""
         self._turn_day()
         return self.spent + self._reserved
 
@@ -136,11 +136,11 @@ class DayBudget(Budget):
 
 
 class Keys:
-    """The keys of a file, and what was used of their limits.
+    """Keys of a file, with the used part of their limits.
 
     Args:
         keys: see :func:`read_keys`.
-        spent: file that keeps the money spent today over a restart; None: none does.
+        spent: file that keeps the money spent today across restarts; None: not kept.
         within: budget of the whole server.
     """
 
@@ -161,22 +161,22 @@ class Keys:
         }
 
     def admit(self, scope: Scope) -> None:
-        """Let a request in whose key is known and has requests left; the key is then in its scope.
+        """Admit a request with a known key that has requests left; store the key in its scope.
 
         Raises:
-            Problem: 401 without a key that is known, 429 where it has no request left.
+            Problem: 401 without a known key, 429 if it has no request left.
         """
         if scope["path"] in _OPEN:
             return
         given = hash_of(bearer_key(scope) or "")
         found = None
-        for key in self.keys:  # all of them, so that the time tells nothing
+        for key in self.keys:  # compare all, so that the time reveals nothing
             if same(given, key.sha256):
                 found = key
         if found is None:
             raise Problem(
                 401,
-                "a key is needed: Authorization: Bearer KEY",
+                "a key is required; send Authorization: Bearer KEY",
                 headers={"www-authenticate": "Bearer"},
             )
         self._take_request(found)
@@ -193,22 +193,22 @@ class Keys:
             wait = max(1, math.ceil((1 - left) / rate))
             raise Problem(
                 429,
-                f"this key may send {key.requests_per_minute} requests a minute",
+                f"this key may send {key.requests_per_minute} requests per minute; try again later",
                 headers={"retry-after": str(wait)},
             )
         self._allowed[key.name] = left - 1
 
     @property
     def pay(self) -> bool:
-        """Whether a key has a limit of money."""
+        """Return True if a key has a money limit."""
         return bool(self._budgets)
 
     def named(self, name: str) -> Key | None:
-        """The key of an owner."""
+        """Return the key of an owner."""
         return next((key for key in self.keys if key.name == name), None)
 
     def budget(self, key: Key | None) -> DayBudget | None:
-        """What pays for the LLM calls of the key; None: there is no limit.
+        """Return the budget for the LLM calls of the key; None: no limit.
 
         Raises:
             Problem: 429, nothing is left of today's money.
@@ -217,7 +217,7 @@ class Keys:
         if budget is not None and budget.left() <= 0:
             raise Problem(
                 429,
-                "this key has spent its money for today",
+                "this key has reached its money limit for today",
                 headers={"retry-after": str(seconds_left_today())},
             )
         return budget
@@ -226,8 +226,10 @@ class Keys:
         self._unsaved = True
 
     def save(self) -> None:
-        """Write down what is owed today, where that has changed: what calls under way may cost at
-        worst is part of it, as they may be paid without this server."""
+        """Store the money spent today, if it has changed.
+
+        Includes the worst case of calls in flight, as they may be charged without this server.
+        """
         with self._saving:
             if not self._unsaved or self._file is None:
                 return
@@ -238,7 +240,7 @@ class Keys:
                 write_atomic(self._file, text + "\n", private=True)
             except OSError:
                 self._unsaved = True
-                _log.exception("what keys have spent could not be written down")
+                _log.exception("the spending of keys could not be stored")
 
     def _read_spent(self) -> dict[str, float]:
         if self._file is None or not self._file.exists():
@@ -248,7 +250,7 @@ class Keys:
             usd = {str(name): float(value) for name, value in kept["usd"].items()}
         except (OSError, ValueError, TypeError, KeyError, AttributeError):
             raise UsageError(
-                f"{display(self._file)} does not say what keys have spent today: remove it"
+                f"{display(self._file)} is not a record of the keys' spending today; remove it"
             ) from None
         return usd if kept["day"] == _today() else {}
 
@@ -258,14 +260,15 @@ def _today() -> int:
 
 
 def seconds_left_today() -> int:
-    """Seconds until keys have their money again, at midnight UTC."""
+    """Return the seconds until the daily limits are renewed, at midnight UTC."""
     return _DAY - int(time.time()) % _DAY
 
 
 def read_keys(path: Path) -> list[Key]:
-    """
+    """Read a file of keys.
+
     Raises:
-        UsageError: the file cannot be read, is no file of keys, or has none.
+        UsageError: the file is unreadable, is not a file of keys, or has no key.
     """
     try:
         keys = _File.model_validate(json.loads(path.read_text("utf-8"))).keys
@@ -278,12 +281,12 @@ def read_keys(path: Path) -> list[Key]:
     except ValueError:
         raise UsageError(f"--keys {display(path)}: not JSON") from None
     if not keys:
-        raise UsageError(f"--keys {display(path)} has no key: make one with --new-key NAME")
+        raise UsageError(f"--keys {display(path)} has no key; create one with --new-key NAME")
     return keys
 
 
 def new_key(path: Path, name: str) -> str:
-    """Make a key, add its hash to the file, and return it: it is kept nowhere.
+    """Create a key, add its hash to the file, and return it; the key itself is not stored.
 
     Raises:
         UsageError: the file has a key of that name, or cannot be written.
@@ -293,14 +296,16 @@ def new_key(path: Path, name: str) -> str:
         try:
             entries = _File.model_validate_json(path.read_text("utf-8")).keys
         except ValidationError:
-            raise UsageError(f"--keys {display(path)}: no file of keys") from None
+            raise UsageError(f"--keys {display(path)}: not a file of keys") from None
     if any(key.name == name for key in entries):
-        raise UsageError(f"--new-key: {display(path)} has a key {visible(name)!r} already")
+        raise UsageError(
+            f"--new-key: {display(path)} already has a key {visible(name)!r}; choose another name"
+        )
     key = PREFIX + secrets.token_urlsafe(32)
     try:
         entry = Key(name=name, sha256=hash_of(key))
     except ValidationError:
-        raise UsageError("--new-key: a name has 1 to 200 characters") from None
+        raise UsageError("--new-key: the name must have 1 to 200 characters") from None
     rows = [k.model_dump(exclude_none=True) for k in (*entries, entry)]
     try:
         write_atomic(path, json.dumps({"keys": rows}, indent=1) + "\n", private=True)

@@ -1,4 +1,4 @@
-"""Logs of servers on standard error: requests, warnings, and why they stop."""
+"""Server logs on standard error: requests, warnings and shutdowns."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from veridical.serve.keys import KEY
 from veridical.serve.problems import App, Message, Receive, Scope, Send
 from veridical.text.display import printable
 
-#: Routes of machines that ask all the time: they are logged at the level ``debug``.
+#: Routes that machines poll: they are logged at the level ``debug``.
 _QUIET = ("/healthz", "/readyz", "/metrics")
 _MOST_PATH_CHARACTERS = 200
 
@@ -46,7 +46,7 @@ def _time(record: logging.LogRecord) -> str:
 
 
 class _Text(logging.Formatter):
-    """Lines for people. A line break in a message does not begin another line of the log."""
+    """Text format. A line break in a message does not begin another line of the log."""
 
     def format(self, record: logging.LogRecord) -> str:
         fields = getattr(record, "fields", {})
@@ -59,7 +59,7 @@ class _Text(logging.Formatter):
 
 
 class _Json(logging.Formatter):
-    """One JSON object a line."""
+    """Format of one JSON object per line."""
 
     def format(self, record: logging.LogRecord) -> str:
         found = {
@@ -101,7 +101,7 @@ def logged(app: App) -> App:
                 access,
                 level,
                 f"{scope['method']} {scope['path'][:_MOST_PATH_CHARACTERS]}",
-                status=status or "none",  # the client has gone
+                status=status or "none",  # the client has disconnected
                 seconds=round(time.monotonic() - begun, 3),
                 bytes=size,
                 **({} if key is None else {"key": key.name}),

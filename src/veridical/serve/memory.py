@@ -1,4 +1,4 @@
-"""Memory that a serving process gives back, under load and when it has nothing to do."""
+"""Release of unused memory in serving processes."""
 
 from __future__ import annotations
 
@@ -9,33 +9,31 @@ import gc
 import sys
 from collections.abc import Callable
 
-#: Seconds without a request after which memory is given back.
+#: Idle seconds after which memory is released.
 _IDLE_SECONDS = 2.0
 _TICK_SECONDS = 0.5
-#: Seconds under load after which the C library gives back what it keeps for later: fragments of
-#: many threads add up.
+#: Seconds between releases under load: the C library keeps fragments of many threads.
 _TRIM_SECONDS = 10.0
 
 
 def release_memory() -> None:
-    """Give free memory of this process back to the system, where its C library can."""
+    """Return free memory of this process to the system, if the C library supports it."""
     gc.collect()
     trim_memory()
 
 
 def trim_memory() -> None:
-    """Give back what was freed already, without looking for garbage."""
+    """Return freed memory without collecting garbage."""
     if sys.platform.startswith("linux"):
-        with contextlib.suppress(OSError, AttributeError):  # a C library without it
+        with contextlib.suppress(OSError, AttributeError):  # the C library lacks it
             ctypes.CDLL(None).malloc_trim(0)
 
 
 async def release_when_idle(requests: Callable[[], tuple[int, int]]) -> None:
-    """Give memory back after each time of work, and at intervals within it, for as long as it is
-    awaited.
+    """Release memory after each period of work, and at intervals within it, until cancelled.
 
     Args:
-        requests: returns how many requests were begun so far, and how many are under way.
+        requests: returns the number of requests begun so far, and the number in flight.
     """
     last, quiet, busy, released = -1, 0.0, 0.0, False
     while True:

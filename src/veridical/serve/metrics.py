@@ -1,4 +1,4 @@
-"""What a server tells Prometheus."""
+"""Server metrics for Prometheus."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 _SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.2, 0.3, 0.5, 0.9, 1.5, 2.5, 5, 10, 30)
 _RISKS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
-#: Risks among the first, and among the latest, whose spreads are compared.
+#: Number of first, and of latest, risks whose distributions are compared.
 WINDOW = 1000
 _FEWEST = 50
 
 
 class RequestMetrics:
-    """Seconds of requests, in a registry of their own."""
+    """Request durations, in a registry of their own."""
 
     content_type = CONTENT_TYPE
 
@@ -44,7 +44,7 @@ class RequestMetrics:
         )
 
     def requests(self) -> tuple[int, int]:
-        """Return how many requests were begun, and how many are under way."""
+        """Return the number of requests begun, and the number in flight."""
         return self._begun, self._under_way
 
     def counter(self, name: str, text: str, *labels: str) -> Counter:
@@ -52,11 +52,11 @@ class RequestMetrics:
         return Counter(f"veridical_{name}", text, labels, registry=self.registry)
 
     def text(self) -> bytes:
-        """All of it in Prometheus's format."""
+        """Return all metrics in Prometheus's format."""
         return bytes(generate_latest(self.registry))
 
     def around(self, app: App) -> App:
-        """``app`` with its requests counted."""
+        """Return ``app`` with its requests counted."""
 
         async def counted(scope: Scope, receive: Receive, send: Send) -> None:
             if scope["type"] != "http":
@@ -65,7 +65,7 @@ class RequestMetrics:
             begun = time.monotonic()
             self._begun += 1
             self._under_way += 1
-            code = "none"  # the client has gone
+            code = "none"  # the client has disconnected
 
             async def watched(message: Message) -> None:
                 nonlocal code
@@ -118,21 +118,24 @@ class Metrics(RequestMetrics):
             else:
                 self._latest.append(result_summary.risk)
         for key, score in result_summary.scores.items():
-            name = key.partition("(")[0]  # parameters are the client's, and without number
+            # Parameters come from clients, so their values are unlimited.
+            name = key.partition("(")[0]
             self._scores.labels(name, score.status).inc()
             if score.risk is not None:
                 self._risk.labels(name).observe(score.risk)
 
     def drift(self) -> float | None:
-        """The largest difference of the distribution functions of the first risks and of the
-        latest (Kolmogorov-Smirnov), in [0, 1]; None while there are too few."""
+        """Return the Kolmogorov-Smirnov distance between the first and the latest risks, in [0, 1].
+
+        None while there are too few.
+        """
         if len(self._latest) < _FEWEST:
             return None
         return ks_distance(np.sort(self._first), np.sort(self._latest))
 
 
 class _OfEngine:
-    """What the engine counts itself, read when it is asked for."""
+    """Collector of the engine's own counters."""
 
     def __init__(self, metrics: Metrics, engine: Engine, admission: Admission) -> None:
         self._metrics = metrics
@@ -144,35 +147,37 @@ class _OfEngine:
             return GaugeMetricFamily(f"veridical_{name}", text, value=value)
 
         admission = self._admission
-        yield gauge("ready", "1 where models are warm and judge right.", self._metrics.ready)
-        yield gauge("queue_tokens", "Tokens in work or waiting, roughly.", admission.tokens)
+        yield gauge("ready", "1 if models are loaded and judge correctly.", self._metrics.ready)
+        yield gauge("queue_tokens", "Estimated tokens in work or waiting.", admission.tokens)
         yield gauge("requests_in_flight", "Requests that are being scored.", admission.requests)
         drift = self._metrics.drift()
         if drift is not None:
-            yield gauge("risk_drift", "Largest difference of early and late risks.", drift)
-        refused = CounterMetricFamily("veridical_refused", "Requests refused as too much waits.")
+            yield gauge("risk_drift", "Distance between early and late risks.", drift)
+        refused = CounterMetricFamily(
+            "veridical_refused", "Requests refused because the queue is full."
+        )
         refused.add_metric([], admission.refused)
         yield refused
         yield from models_of(self._engine)
 
 
 def models_of(engine: Engine) -> Iterator[Any]:
-    """Yield what an engine counts of its models."""
+    """Yield the engine's counters of its models."""
     works = engine.work()
     for name, text, field in (
         ("batches", "Forwards.", "batches"),
         ("batch_tokens", "Tokens in forwards, padding included.", "padded"),
         ("forward_seconds", "Seconds inside forwards.", "seconds"),
-        ("store_hits", "Requests that the store answered.", "stored"),
-        ("shared", "Requests that another's answer served.", "shared"),
-        ("dropped", "Requests not computed, as their client had gone.", "dropped"),
+        ("store_hits", "Requests answered from the store.", "stored"),
+        ("shared", "Requests answered by an identical one.", "shared"),
+        ("dropped", "Requests dropped because their client disconnected.", "dropped"),
     ):
         family = CounterMetricFamily(f"veridical_{name}", text, labels=["model"])
         for model, work in works.items():
             family.add_metric([model], getattr(work, field))
         yield family
     reasons = CounterMetricFamily(
-        "veridical_batch_reason", "Why batches left.", labels=["model", "reason"]
+        "veridical_batch_reason", "Reasons for which batches were run.", labels=["model", "reason"]
     )
     for model, work in works.items():
         reasons.add_metric([model, "full"], work.full)

@@ -1,4 +1,4 @@
-"""Offsets of result lines in the units of other languages.
+"""Conversion of result lines' offsets to other languages' units.
 
 Inside, offsets are Unicode code points. Strings of JavaScript, Java and C# are counted in UTF-16
 code units, those of Go and Rust in bytes of UTF-8.
@@ -20,7 +20,7 @@ Offsets = Literal["codepoint", "utf16", "utf8"]
 
 
 def counted(text: str, offsets: Offsets) -> Callable[[int], int]:
-    """From an offset in code points of ``text`` to one in other units.
+    """Return a function that converts code-point offsets of ``text`` to other units.
 
     >>> counted("a😀b", "utf16")(2), counted("é!", "utf8")(1)
     (3, 2)
@@ -41,10 +41,10 @@ def _utf8(character: str) -> int:
 
 
 def converted(line: bytes, record: Record, offsets: Offsets, *, units: bool = True) -> bytes:
-    """A result line with its offsets in other units, or without its units.
+    """Convert the offsets of a result line, or remove its units.
 
     Offsets of ``units``, their ``evidence`` and the ``changes`` of a repair are converted; ``raw``
-    is a method's own and stays. A line that is asked for as it is stays so, byte for byte.
+    belongs to a method and is kept. Without any option, the line stays as it is, byte for byte.
     """
     if units and offsets == "codepoint":
         return line

@@ -1,4 +1,4 @@
-"""Waiting that ends."""
+"""Timeouts."""
 
 from __future__ import annotations
 
@@ -10,26 +10,26 @@ T = TypeVar("T")
 
 
 async def in_time(work: Coroutine[Any, Any, T], seconds: float) -> T:
-    """What ``work`` gives within a time; after it, ``work`` is cancelled.
+    """Return the result of ``work``; cancel it after ``seconds``.
 
-    Unlike ``asyncio.wait_for`` before Python 3.12, it never swallows that it is itself cancelled
-    at the moment at which ``work`` ends: a request whose client has gone would go on.
+    Unlike ``asyncio.wait_for`` before Python 3.12, it never swallows its own cancellation at the
+    moment ``work`` ends. Otherwise a request whose client has disconnected would continue.
 
     Raises:
-        TimeoutError: it was not done in time.
+        TimeoutError: ``work`` did not finish in time.
     """
     task = asyncio.ensure_future(work)
     task.add_done_callback(_seen)
     try:
         await asyncio.wait({task}, timeout=seconds)
         if not task.done():
-            raise TimeoutError(f"not done within {seconds:g} s")
+            raise TimeoutError(f"not finished within {seconds:g} s")
     finally:
-        task.cancel()  # nothing, where it is done
+        task.cancel()  # has no effect once it is done
     return task.result()
 
 
 def _seen(task: asyncio.Task[Any]) -> None:
-    """Nobody else may look at how it ended."""
+    """Retrieve the exception of a task whose outcome may be ignored."""
     if not task.cancelled():
         task.exception()

@@ -1,4 +1,4 @@
-"""Who pays for the LLM calls of requests and jobs: a key, out of its money of the day."""
+"""Payment for the LLM calls of requests and jobs, from a key's daily budget."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
 @dataclass
 class Purse:
-    """Pays for the calls of one request, or of one job in one life of the server.
+    """Payment for the calls of one request, or of one job in one session of the server.
 
     Attributes:
-        budget: None where nothing but the server's own budget limits it.
-        ledger: what the calls came to; None where none was possible.
+        budget: None if only the server's own budget limits it.
+        ledger: totals of the calls; None if no call was possible.
     """
 
     budget: Budget | None = None
@@ -30,18 +30,18 @@ class Purse:
     _told: float = field(default=0.0, init=False)
 
     def open(self, account: Account) -> None:
-        """Have the calls of ``account`` paid from it."""
+        """Charge the calls of ``account`` to it."""
         self.ledger, self._told = account.ledger, account.ledger.charged
         if self.budget is not None:
             account.budget = self.budget
 
     @property
     def empty(self) -> bool:
-        """Whether a call was not made as there is too little money for it."""
+        """Return True if a call was not made for lack of money."""
         return self.ledger is not None and self.ledger.not_sent > 0
 
     def charged(self) -> float:
-        """Money that calls were charged since this was last asked."""
+        """Return the money charged since the last call of this method."""
         if self.ledger is None:
             return 0.0
         before, self._told = self._told, self.ledger.charged
@@ -49,8 +49,10 @@ class Purse:
 
 
 class PaidRun(Job):
-    """A run whose LLM calls a purse pays. Where it takes up an earlier one, replies that were
-    obtained then are not asked for, and paid, again."""
+    """Run whose LLM calls have a payer.
+
+    When it resumes an earlier one, replies obtained then are not requested and paid again.
+    """
 
     def __init__(
         self, inputs: Any, scorers: Sequence[BoundScorer], purse: Purse, **options: Any

@@ -1,4 +1,4 @@
-"""Errors of HTTP as problem documents (RFC 9457, ``application/problem+json``)."""
+"""HTTP errors as problem documents (RFC 9457, ``application/problem+json``)."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
-#: Where a request's scope has the route that its seconds are counted for, without a framework.
+#: Key in a request's scope of the route for metrics, without a framework.
 ROUTE = "veridical.route"
 MEDIA_TYPE = "application/problem+json"
-#: Characters of a detail: what it quotes may be a client's.
+#: Maximum characters of a detail, which may quote a client.
 _LONGEST = 2000
 
 
 class Problem(Exception):
-    """An answer that says why a request was refused. It is raised, or sent as an ASGI app.
+    """Response that explains why a request was refused. Raised, or sent as an ASGI app.
 
     Args:
         status: of HTTP, 400 to 599.
-        detail: one sentence for whoever sent the request.
-        headers: further headers of the answer.
+        detail: one sentence for the sender of the request.
+        headers: further headers of the response.
         more: further members of the document, such as ``errors``.
     """
 
@@ -52,7 +52,7 @@ class Problem(Exception):
         self.more = more
 
     def document(self) -> dict[str, Any]:
-        """The members of the document."""
+        """Return the members of the document."""
         return {
             "type": "about:blank",
             "title": HTTPStatus(self.status).phrase,
@@ -62,7 +62,7 @@ class Problem(Exception):
         }
 
     def body(self) -> bytes:
-        """The document as JSON. What is no Unicode in a text of a client's stands escaped."""
+        """Return the document as JSON. Invalid Unicode in a client's text is escaped."""
         return json.dumps(self.document()).encode("ascii")
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -77,14 +77,14 @@ class Problem(Exception):
         await send({"type": "http.response.body", "body": body})
 
     def response(self) -> Response:
-        """The answer as Starlette's."""
+        """Return it as Starlette's response."""
         from starlette.responses import Response
 
         return Response(self.body(), self.status, self.headers, MEDIA_TYPE)
 
 
 def place(parts: Sequence[Any]) -> str:
-    """Where in a body a value stands.
+    """Format the position of a value in a body.
 
     >>> place(("records", 3, "response"))
     'records[3].response'
@@ -96,8 +96,11 @@ def place(parts: Sequence[Any]) -> str:
 
 
 def answer_problems(app: FastAPI) -> None:
-    """Let every error of ``app`` be a problem document: its own, those of Starlette and of
-    FastAPI's validation, and a :class:`UsageError`, which is what a client asked for."""
+    """Turn every error of ``app`` into a problem document.
+
+    This covers its own errors, those of Starlette and of FastAPI's validation, and
+    :class:`UsageError`, which a client's request caused.
+    """
     from fastapi.exceptions import RequestValidationError
     from starlette.exceptions import HTTPException
     from starlette.requests import Request
@@ -130,14 +133,17 @@ def answer_problems(app: FastAPI) -> None:
 
 
 def invalid_request(errors: Sequence[Mapping[str, Any]], *, most: int = 20) -> Problem:
-    """The problem of a request that pydantic finds wrong: each error with the place of its value
-    (``field``), in ``errors``. Values are not repeated."""
+    """Return the problem of a request that pydantic rejects.
+
+    Each error is listed in ``errors`` with the position of its value (``field``). Values are not
+    repeated.
+    """
     found = [
         {"field": printable(_field(error)), "error": printable(str(error.get("msg", "")))}
         for error in errors[:most]
     ]
     if any(error.get("type") == "json_invalid" for error in errors):
-        return Problem(400, f"the body is no JSON: {found[0]['error']}")
+        return Problem(400, f"the body is not JSON: {found[0]['error']}")
     first = found[0]
     return Problem(422, f"{first['field']}: {first['error']}", errors=found)
 

@@ -1,4 +1,4 @@
-"""An ASGI app, run until it is told to stop."""
+"""Server process: runs an ASGI app until a signal stops it."""
 
 from __future__ import annotations
 
@@ -18,29 +18,30 @@ from veridical.serve.security import PATIENCE, is_loopback
 if TYPE_CHECKING:
     from veridical.serve.problems import App
 
-#: Seconds that answers under way have, once the server is told to stop.
+#: Seconds that pending answers have after a signal to stop.
 DRAIN = 30.0
-#: Connections at a time; a further one is answered 503.
+#: Maximum connections; a further one is answered 503.
 CONNECTIONS = 1000
 
 _log = logging.getLogger("veridical.serve")
 
 
 def open_socket(host: str, port: int, *, guarded: bool) -> socket.socket:
-    """A socket that listens.
+    """Open a listening socket.
 
     Args:
         host: address or name.
-        port: 0 for one that is free.
+        port: 0 for any free one.
         guarded: whether every request needs a key or a token.
 
     Raises:
-        UsageError: the address is no loopback and nothing guards it, is not this computer's, or
+        UsageError: the address is not loopback and unguarded, does not belong to this computer, or
             its port is in use.
     """
     if not guarded and not is_loopback(host):
         raise UsageError(
-            f"--host {host} can be reached from other computers: that needs --keys FILE"
+            f"--host {host} is reachable from other computers; add --keys FILE, or use "
+            "--host 127.0.0.1"
         )
     where = f"{host}:{port}"
     try:
@@ -60,13 +61,13 @@ def open_socket(host: str, port: int, *, guarded: bool) -> socket.socket:
         listener.listen(2048)
     except OSError as e:
         listener.close()
-        raise UsageError(f"cannot listen at {where}: {e.strerror or e}") from None
+        raise UsageError(f"cannot listen on {where}: {e.strerror or e}") from None
     listener.setblocking(False)
     return listener
 
 
 def address_of(listener: socket.socket) -> str:
-    """The address of a listening socket as a URL."""
+    """Return the address of a listening socket as a URL."""
     host, port = listener.getsockname()[:2]
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
@@ -80,20 +81,20 @@ def run_app(
     started: Callable[[str], None] | None = None,
     draining: Callable[[], None] | None = None,
 ) -> int:
-    """Answer requests until SIGTERM or SIGINT: then take no more, finish those under way, and
-    return. A second SIGINT ends them.
+    """Serve until SIGTERM or SIGINT, then finish pending requests and return.
 
-    The address is printed on standard error: ``listening on http://127.0.0.1:8000``.
+    New requests are refused meanwhile. A second SIGINT ends pending requests. The address is
+    printed on standard error: ``listening on http://127.0.0.1:8000``.
 
     Args:
-        listener: of :func:`open_socket`; it is closed at the end.
-        drain: seconds that answers under way have.
+        listener: from :func:`open_socket`; it is closed at the end.
+        drain: seconds that pending answers have.
         patience: seconds that a connection may take to send the head of a request.
         started: called with the address once requests are answered.
         draining: called when the server is told to stop.
 
     Returns:
-        the exit code, 0.
+        The exit code, 0.
 
     Raises:
         UsageError: the extra ``[serve]`` is not installed, or the app cannot start.
@@ -109,7 +110,7 @@ def run_app(
     try:
         asyncio.run(server.serve(sockets=[listener]))
     except SystemExit:
-        raise UsageError("the server could not start") from None
+        raise UsageError("the server could not start; see the messages above") from None
     finally:
         with contextlib.suppress(OSError):
             listener.close()
@@ -118,9 +119,10 @@ def run_app(
 
 
 def need_extra() -> None:
-    """
+    """Check that the packages of the extra ``[serve]`` are installed.
+
     Raises:
-        UsageError: the packages of the extra ``[serve]`` are not installed.
+        UsageError: they are not.
     """
     try:
         import fastapi  # noqa: F401
@@ -128,7 +130,7 @@ def need_extra() -> None:
         import uvicorn  # noqa: F401
     except ImportError as e:
         raise UsageError(
-            f"a server needs the package {e.name}: pip install fastapi uvicorn prometheus-client"
+            f"a server requires the package {e.name}: pip install fastapi uvicorn prometheus-client"
         ) from None
 
 
@@ -139,14 +141,13 @@ def _server(
     begun: Callable[[], None],
     draining: Callable[[], None],
 ) -> Any:
-    """A server of uvicorn's that ends with a return when a signal tells it to, and waits for no
-    slow head of a request."""
+    """Return a uvicorn server that returns on a signal and drops slow request heads."""
     need_extra()
     import uvicorn
     from uvicorn.protocols.http.h11_impl import H11Protocol
 
     class Patient(H11Protocol):
-        """Closes a connection whose next request does not begin in time."""
+        """Timer that closes a connection whose next request does not begin in time."""
 
         _late: asyncio.TimerHandle | None = None
 
@@ -182,7 +183,7 @@ def _server(
                 self.transport.close()
 
     class Stopped(uvicorn.Server):
-        """Takes signals without raising them again: stopping is what it was asked for."""
+        """Signal handler that does not raise signals again: stopping is their purpose."""
 
         async def startup(self, sockets: list[socket.socket] | None = None) -> None:
             await super().startup(sockets)
@@ -205,7 +206,7 @@ def _server(
         def handle_exit(self, sig: int, frame: Any) -> None:
             super().handle_exit(sig, frame)
             name = signal.Signals(sig).name
-            _log.info("stopping on %s; answers under way have %g s", name, drain)
+            _log.info("stopping on %s; pending answers have %g s", name, drain)
             draining()
 
     return Stopped(

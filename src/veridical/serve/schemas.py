@@ -1,4 +1,4 @@
-"""The shapes of requests and answers, as the server checks them and ``/openapi.json`` says them."""
+"""Schemas of requests and responses, for validation and ``/openapi.json``."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from veridical.core.verdict_cuts import Strictness
 from veridical.serve.jobs import Status
 from veridical.serve.offsets import Offsets
 
-#: Records of one request.
+#: Maximum records of one request.
 MOST_RECORDS = 256
 MOST_JOB_RECORDS = 100_000
 LONGEST_DEADLINE = 600_000
 
 _TEXTS = {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]}
-#: A record for people and tools; the server takes every alias of a field too.
+#: Record in the schema; the server accepts every alias of a field too.
 RECORD = {
     "type": "object",
     "required": ["response"],
@@ -25,9 +25,9 @@ RECORD = {
         "id": {"anyOf": [{"type": "string"}, {"type": "integer"}]},
         "prompt": {"type": "string"},
         "response": {"type": "string", "description": "The answer to judge."},
-        "contexts": {**_TEXTS, "description": "What it must be grounded in."},
+        "contexts": {**_TEXTS, "description": "Texts that the answer must be grounded in."},
         "samples": {**_TEXTS, "description": "Other answers to the same prompt."},
-        "reference": {**_TEXTS, "description": "Right answers."},
+        "reference": {**_TEXTS, "description": "Gold answers."},
     },
     "additionalProperties": True,
 }
@@ -40,20 +40,24 @@ class _Body(BaseModel):
 
 
 class Scoring(_Body):
-    """How records are scored."""
+    """Scoring options."""
 
     scorers: Annotated[
-        str | list[str] | None, Field(description="As `--scorers`; else those of the preset.")
+        str | list[str] | None,
+        Field(description="Scorers, as in `--scorers`; by default those of the preset."),
     ] = None
     preset: Literal["auto", "all", "fast"] = "auto"
     claims: Annotated[bool, Field(description="Also check claim by claim.")] = False
     strictness: Annotated[
         Strictness | None,
-        Field(description="As `--strictness`; else the policy's, or balanced."),
+        Field(
+            description="Operating point, as in `--strictness`; by default the policy's, or "
+            "balanced."
+        ),
     ] = None
     policy: Annotated[
         dict[str, JsonValue] | None,
-        Field(description="A policy as an object, with the fields of its file."),
+        Field(description="Policy as an object, with the fields of a policy file."),
     ] = None
 
     @property
@@ -64,28 +68,33 @@ class Scoring(_Body):
 
 
 class CheckBody(Scoring):
-    """What `POST /v1/check` takes."""
+    """Body of `POST /v1/check`."""
 
     records: Annotated[list[Row], Field(min_length=1, max_length=MOST_RECORDS)]
-    units: Annotated[bool, Field(description="Whether scores come with their units.")] = True
+    units: Annotated[bool, Field(description="Include the units of scores.")] = True
     offsets: Annotated[
-        Offsets, Field(description="What start and end count; JavaScript counts utf16.")
+        Offsets, Field(description="Unit of start and end; JavaScript uses utf16.")
     ] = "codepoint"
     deadline_ms: Annotated[
         int | None,
-        Field(ge=1, le=LONGEST_DEADLINE, strict=True, description="What is done by then is given."),
+        Field(
+            ge=1,
+            le=LONGEST_DEADLINE,
+            strict=True,
+            description="Time limit; scores completed by then are returned.",
+        ),
     ] = None
 
 
 class RepairBody(Scoring):
-    """What `POST /v1/repair` takes."""
+    """Body of `POST /v1/repair`."""
 
     records: Annotated[list[Row], Field(min_length=1, max_length=MOST_RECORDS)]
     how: Literal["drop", "rewrite"] = "drop"
 
 
 class JobBody(Scoring):
-    """What `POST /v1/jobs` takes."""
+    """Body of `POST /v1/jobs`."""
 
     records: Annotated[list[Row], Field(min_length=1, max_length=MOST_JOB_RECORDS)]
 
@@ -96,12 +105,12 @@ class CheckAnswer(BaseModel):
     results: list[Result]
     unused: Annotated[
         list[str],
-        Field(description="Columns of the records that feed no field, where there are some."),
+        Field(description="Columns of the records that are not used, if any."),
     ] = []
 
 
 class JobState(BaseModel):
-    """What is known of a job."""
+    """State of a job."""
 
     id: str
     status: Status
@@ -136,7 +145,7 @@ class ModelRow(BaseModel):
 
 
 class ModelList(BaseModel):
-    """The models that are warm."""
+    """Loaded models."""
 
     models: list[ModelRow]
 
@@ -150,7 +159,7 @@ class Ready(BaseModel):
 
 
 class ProblemBody(BaseModel):
-    """RFC 9457."""
+    """Problem document of RFC 9457."""
 
     type: str
     title: str

@@ -1,4 +1,4 @@
-"""Records of a request, scored by the server's warm engine, as ``veridical.check`` scores them."""
+"""Scoring of a request's records by the server's warm engine."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from veridical.serve.paying import Purse
     from veridical.serve.wanted import Wanted
 
-#: Called with a record and its result line, on the engine's thread, as soon as it is done.
+#: Called on the engine's thread with each record and its result line, as soon as it is done.
 Done = Callable[["Record", bytes], None]
 
 
@@ -38,8 +38,8 @@ async def score(
     """Score records; cancelling stops the work.
 
     Args:
-        caller: whose turn at the models it is.
-        deadline: time of the monotonic clock at which scores that are not done have failed.
+        caller: whose share of the models is used.
+        deadline: time of the monotonic clock at which unfinished scores fail.
         purse: pays for their LLM calls.
     """
     pay = None if purse is None else purse.open
@@ -50,10 +50,10 @@ async def score(
 
 
 def decided(line: bytes, policy: Policy | None, record: Record | None = None) -> bytes:
-    """A result line with what the policy decides, as the results of a run have it.
+    """Add the policy's decision to a result line, as in the results of a run.
 
     Args:
-        record: whose field names the stratum; not needed where the policy has none.
+        record: its field names the stratum; not needed if the policy has no strata.
     """
     if policy is None:
         return line

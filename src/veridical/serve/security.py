@@ -1,9 +1,9 @@
-"""What stands before every server and page of the package: whom it answers, and how much it takes.
+"""Request validation: authentication, origin checks and body limits.
 
 :class:`Secured` wraps an ASGI app. Before the app sees a request, its Host and Origin are checked,
-its sender by ``admit``, and its body is read within bounds of time and size, unpacked, and checked
-for JSON that is nested too deeply. An answer leaves with headers that keep browsers from
-embedding, caching or sniffing it.
+and its sender by ``admit``. Its body is read within limits of time and size, decompressed, and
+checked for JSON that is nested too deeply. Responses get headers that keep browsers from embedding,
+caching or sniffing them.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ from veridical.serve.patience import in_time
 from veridical.serve.problems import App, Message, Problem, Receive, Scope, Send
 
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
-#: Seconds that a client may take for the rest of its request, and for a piece of the answer.
+#: Seconds that a client may take to send the rest of its request, or accept a part of the answer.
 PATIENCE = 30.0
-#: Bytes of a body as sent, and unpacked.
+#: Maximum bytes of a body as sent, and decompressed.
 LONGEST_BODY = 2 * 2**20
 LONGEST_UNPACKED = 8 * 2**20
-#: Bytes of all bodies that are being read at a time.
+#: Maximum bytes of all bodies that are being read at a time.
 LONGEST_TOGETHER = 128 * 2**20
-#: Lists and objects in each other, in a body of JSON.
+#: Maximum depth of nested lists and objects in a JSON body.
 DEEPEST = 64
-#: What pages may load unless they say otherwise: nothing.
+#: Default Content-Security-Policy of pages: load nothing.
 CSP = "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
 _SAFE = ("GET", "HEAD", "OPTIONS")
 _STEP = 1 << 16
@@ -41,13 +41,15 @@ _log = logging.getLogger("veridical.serve")
 
 
 def same(given: str, right: str) -> bool:
-    """Whether two secrets are equal, in a time that tells nothing about either."""
+    """Compare two secrets in constant time."""
     return hmac.compare_digest(_digest(given), _digest(right))
 
 
 def hash_of(key: str) -> str:
-    """What a file of keys has in the place of ``key``: its SHA-256 in hexadecimal. Keys are drawn
-    at random with 256 bits, so that a slow hash would add nothing."""
+    """Return the SHA-256 of a key in hexadecimal, as stored in a file of keys.
+
+    Keys are drawn at random with 256 bits, so a slow hash would add nothing.
+    """
     return _digest(key).hex()
 
 
@@ -56,7 +58,7 @@ def _digest(text: str) -> bytes:
 
 
 def header(scope: Scope, name: str) -> str | None:
-    """The value of a request's header; of several with this name, the first."""
+    """Return the value of a request's header, the first if there are several."""
     wanted = name.lower().encode("latin-1")
     for key, value in scope["headers"]:
         if key == wanted:
@@ -65,7 +67,7 @@ def header(scope: Scope, name: str) -> str | None:
 
 
 def bearer_key(scope: Scope) -> str | None:
-    """The key that a request carries: ``Authorization: Bearer KEY`` or ``X-API-Key: KEY``."""
+    """Return the key of a request: ``Authorization: Bearer KEY`` or ``X-API-Key: KEY``."""
     scheme, _, key = (header(scope, "authorization") or "").partition(" ")
     if scheme.lower() == "bearer" and key.strip():
         return key.strip()
@@ -73,7 +75,7 @@ def bearer_key(scope: Scope) -> str | None:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether an address or name is this computer's own, reached by nobody else."""
+    """Return True if an address or name is reachable only from this computer."""
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
@@ -81,7 +83,7 @@ def is_loopback(host: str) -> bool:
 
 
 def host_name(value: str) -> str | None:
-    """The name in a ``Host`` header, in lower case and without its port; None where it is none.
+    """Return the name in a ``Host`` header, in lower case and without port; None if invalid.
 
     >>> host_name("LocalHost:8000"), host_name("[::1]:80"), host_name("a b")
     ('localhost', '::1', None)
@@ -100,10 +102,12 @@ def host_name(value: str) -> str | None:
 
 
 def names_for(host: str, more: Iterable[str] = ()) -> Callable[[str], bool]:
-    """Which names a request may call a server by that listens at ``host``: those of this
-    computer's loopback, ``host`` itself, and ``more``. A server that listens at every address
-    (``0.0.0.0``, ``::``) is also called by any of them: a page that rebinds a name of its own to
-    it has a name, not an address, in the Host header."""
+    """Return a predicate of the names under which requests may address a server at ``host``.
+
+    These are the loopback names, ``host`` itself, and ``more``. A server that listens on every
+    address (``0.0.0.0``, ``::``) accepts any address too: a page that rebinds a name of its own
+    sends a name, not an address, in the Host header.
+    """
     names = {*LOOPBACK, host.lower(), *(name.lower().removesuffix(".") for name in more)}
     everywhere = host in ("0.0.0.0", "::")
 
@@ -123,14 +127,14 @@ def names_for(host: str, more: Iterable[str] = ()) -> Callable[[str], bool]:
 
 @dataclass(frozen=True)
 class Limits:
-    """How much a server takes of a request.
+    """Limits of a request.
 
     Args:
-        body: bytes of a body as sent.
-        unpacked: bytes of a body without its compression.
-        together: bytes of all bodies that are being read at a time.
-        depth: lists and objects in each other, in a body of JSON.
-        seconds: for the body to arrive, and for a client to take a piece of the answer.
+        body: maximum bytes of a body as sent.
+        unpacked: maximum bytes of a decompressed body.
+        together: maximum bytes of all bodies that are being read at a time.
+        depth: maximum depth of nested lists and objects in a JSON body.
+        seconds: for the body to arrive, and for a client to accept a part of the answer.
     """
 
     body: int = LONGEST_BODY
@@ -142,20 +146,20 @@ class Limits:
 
 @dataclass
 class Secured:
-    """An ASGI app behind the checks that this module describes.
+    """ASGI app behind the checks of this module.
 
     Args:
-        app: what answers the requests that pass.
-        known_host: whether a request may call the server by this name (see :func:`names_for`).
-        admit: whom to answer. It looks at a request's method, path and headers, before any of its
-            body is read, and raises the :class:`~veridical.serve.problems.Problem` of one that is
-            refused. None answers everybody who passes the other checks.
+        app: answers the requests that pass.
+        known_host: whether a request may address the server by this name (see :func:`names_for`).
+        admit: admits a request by its method, path and headers, before any of its body is read.
+            Raises the :class:`~veridical.serve.problems.Problem` of a refused one. None admits
+            every request that passes the other checks.
         limits: of bodies and time.
-        limits_of: the limits of requests that have others, by their method and path.
-        csp: the Content-Security-Policy of answers that have none of their own.
-        origins: web pages elsewhere (``https://HOST``) whose scripts may send requests that
-            change something.
-        shape: makes the answer of a request that is refused.
+        limits_of: returns other limits for some requests, by method and path.
+        csp: default Content-Security-Policy of answers.
+        origins: foreign web origins (``https://HOST``) whose scripts may send requests that change
+            something.
+        shape: builds the answer to a refused request.
     """
 
     app: App
@@ -189,7 +193,7 @@ class Secured:
         except Problem as problem:
             if answer.begun:
                 raise
-            # what is left of the body is not read: the connection cannot go on
+            # the rest of the body is not read, so the connection cannot continue
             await self.shape(scope, _closing(problem))(scope, receive, answer)
         except _Gone:
             return
@@ -208,36 +212,36 @@ class Secured:
             self._held -= taken
 
     def _check(self, scope: Scope) -> None:
-        """Refuse by method and headers.
+        """Check method and headers.
 
         Raises:
-            Problem: the request is not for this server, comes from a page elsewhere, or is not
+            Problem: the request is not for this server, comes from a foreign page, or is not
                 admitted.
         """
         hosts = [value for name, value in scope["headers"] if name == b"host"]
         name = host_name(hosts[0].decode("latin-1")) if len(hosts) == 1 else None
         if name is None or not self.known_host(name):
-            raise Problem(421, "this server has no such name; allow it with --allow-host")
+            raise Problem(421, "unknown host name; allow it with --allow-host")
         if scope["method"] not in _SAFE:
             origin = header(scope, "origin")
             if origin is not None and origin not in self.origins:
                 where = origin.partition("://")[2]
                 if where.lower() != hosts[0].decode("latin-1").lower():
-                    raise Problem(403, "a page elsewhere may not send this request")
+                    raise Problem(403, "requests from a foreign web page are not allowed")
             if origin is None and header(scope, "sec-fetch-site") == "cross-site":
-                raise Problem(403, "a page elsewhere may not send this request")
+                raise Problem(403, "requests from a foreign web page are not allowed")
         if self.admit is not None:
             self.admit(scope)
 
     async def _read(self, scope: Scope, receive: Receive, body: bytearray, limits: Limits) -> None:
-        """Read the body as it was sent, within bounds. What was read is counted as held.
+        """Read the body as sent, within limits. The bytes read count as held.
 
         Raises:
             Problem: it is too long, or late.
         """
         declared = header(scope, "content-length") or "0"
         if not (declared.isascii() and declared.isdigit()):
-            raise Problem(400, "content-length is no number")
+            raise Problem(400, "content-length is not a number")
         if len(declared) > 15 or int(declared) > limits.body:
             raise _too_long(limits)
         end = time.monotonic() + limits.seconds
@@ -255,7 +259,9 @@ class Secured:
                     raise _too_long(limits)
                 if self._held + len(piece) > limits.together:
                     raise Problem(
-                        503, "too many bodies are being read", headers={"retry-after": "1"}
+                        503,
+                        "too many bodies are being read; try again",
+                        headers={"retry-after": "1"},
                     )
                 self._held += len(piece)
                 body += piece
@@ -267,28 +273,30 @@ class Secured:
 
 
 def _unpacked(scope: Scope, body: bytearray, limits: Limits) -> bytes:
-    """The body without its compression, which its headers then do not name any more.
+    """Decompress the body, and remove the headers of its compression.
 
     Raises:
-        Problem: it is too long, or packed in a way that is not read.
+        Problem: it is too long, or its compression is not supported.
     """
     coding = (header(scope, "content-encoding") or "identity").strip().lower()
     if coding == "identity":
         return bytes(body)
     if coding != "gzip":
-        raise Problem(415, "content-encoding may be gzip only", headers={"accept-encoding": "gzip"})
+        raise Problem(
+            415, "content-encoding must be gzip or absent", headers={"accept-encoding": "gzip"}
+        )
     decoder = zlib.decompressobj(zlib.MAX_WBITS | 16)
     plain, rest = bytearray(), bytes(body)
     while rest:
         try:
             plain += decoder.decompress(rest, _STEP)
         except zlib.error:
-            raise Problem(400, "the body is no readable gzip") from None
+            raise Problem(400, "the body is not valid gzip") from None
         if len(plain) > limits.unpacked:
-            raise Problem(413, f"unpacked, the body is over {limits.unpacked:,} bytes")
+            raise Problem(413, f"the decompressed body is over {limits.unpacked:,} bytes")
         rest = decoder.unconsumed_tail
     if not decoder.eof or decoder.unused_data:
-        raise Problem(400, "the body is no readable gzip")
+        raise Problem(400, "the body is not valid gzip")
     dropped = (b"content-encoding", b"content-length")
     scope["headers"] = [
         *((name, value) for name, value in scope["headers"] if name not in dropped),
@@ -302,12 +310,14 @@ def _too_long(limits: Limits) -> Problem:
 
 
 class _Gone(Exception):
-    """The client went before its request was whole."""
+    """Disconnection of a client before its request was complete."""
 
 
 class _Answer:
-    """Sends an answer with the headers that every one has. A client that does not take a piece in
-    time loses its connection."""
+    """Answer with the headers common to all.
+
+    A client that does not accept a part in time loses its connection.
+    """
 
     def __init__(self, send: Send, csp: str, seconds: float) -> None:
         self._send = send
@@ -344,14 +354,16 @@ async def _give(send: Send, message: Message) -> None:
 
 
 def _closing(problem: Problem) -> Problem:
-    """The problem, after which the connection ends."""
+    """Return the problem, after which the connection is closed."""
     headers: Mapping[str, str] = {**problem.headers, "connection": "close"}
     return Problem(problem.status, problem.detail, headers=headers, **problem.more)
 
 
 def _replay(body: bytes, receive: Receive) -> Receive:
-    """What the app receives: the body that was read, and then what the server says, which is that
-    the client has gone."""
+    """Return a receive function: the body that was read, then the server's messages.
+
+    The latter report that the client has disconnected.
+    """
     given = False
 
     async def once() -> Message:
@@ -365,7 +377,7 @@ def _replay(body: bytes, receive: Receive) -> Receive:
 
 
 def _check_depth(body: bytes, most: int) -> None:
-    """Refuse JSON that is nested so deeply that whoever walks it may run out of stack.
+    """Refuse JSON nested so deeply that recursion could overflow the stack.
 
     Raises:
         Problem: it is.
@@ -375,8 +387,10 @@ def _check_depth(body: bytes, most: int) -> None:
 
 
 def depth_of(body: bytes) -> int:
-    """How many lists and objects of a JSON text are in each other, at most. Linear in its length,
-    whatever it is."""
+    """Return the maximum depth of nested lists and objects in a JSON text.
+
+    Takes linear time for any input.
+    """
     plain = body.replace(b"\\\\", b"").replace(b'\\"', b"")
     outside = np.frombuffer(b"".join(plain.split(b'"')[::2]), dtype=np.uint8)
     steps = np.isin(outside, list(b"[{")).astype(np.int32)

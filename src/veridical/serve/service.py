@@ -1,4 +1,4 @@
-"""What a server has: one warm engine, and who may use it how much."""
+"""State of a scoring server: warm engine, keys and limits."""
 
 from __future__ import annotations
 
@@ -40,27 +40,27 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-#: Seconds after which what keys have spent is written down.
+#: Seconds between writes of the keys' spending.
 _SAVED = 0.5
-#: Tokens that may wait: about as many as two cores do in four seconds.
+#: Maximum queued tokens: about as many as two cores process in four seconds.
 QUEUE_TOKENS = 32_768
-#: Tokens of one request.
+#: Maximum tokens of one request.
 REQUEST_TOKENS = 262_144
-#: Seconds after which scores of a request that are not done have failed.
+#: Seconds after which unfinished scores of a request fail.
 DEADLINE_SECONDS = 60.0
 
 
 @dataclass
 class ScoringServer:
-    """The state of one server.
+    """State of one server.
 
     Args:
         engine: a fair one (``Engine(fair=True)``).
-        offers: what the texts of clients may name.
-        keys: None where nobody needs one.
-        data: folder of jobs; None: there are none.
+        offers: resources that clients may name.
+        keys: None if no key is required.
+        data: folder of jobs; None: no jobs.
         queue_tokens, request_tokens: see :class:`~veridical.serve.admission.Admission`.
-        deadline: seconds for one check or repair; a request may ask for less.
+        deadline: seconds for one check or repair; a request may set less.
     """
 
     engine: Engine
@@ -84,7 +84,7 @@ class ScoringServer:
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """From the start of the server to its end."""
+        """Run background work from the start of the server to its end."""
         warming = asyncio.create_task(self._warm())
         saving = asyncio.create_task(self._save())
         releasing = asyncio.create_task(release_when_idle(self.metrics.requests))
@@ -104,28 +104,29 @@ class ScoringServer:
                 await asyncio.to_thread(self.keys.save)
 
     def drain(self) -> None:
-        """The server was told to stop: it is not ready any more, and finishes what it has."""
+        """Stop being ready, and finish pending requests."""
         self.draining = True
 
     async def _save(self) -> None:
-        """Keep a record of what keys have spent, also of calls whose asker has gone."""
+        """Store the spending of keys, including calls whose client has disconnected."""
         while self.keys is not None:
             await asyncio.sleep(_SAVED)
             await asyncio.to_thread(self.keys.save)
 
     async def _warm(self) -> None:
-        """Load the models of the default, and have pairs judged whose class is known."""
+        """Load the models of the default preset, and verify them on known pairs."""
         try:
             await asyncio.to_thread(self.load)
             await self._judge_known()
         except VeridicalError as e:
-            self.unready = f"models cannot be used: {reason(e)}"
+            self.unready = f"the models are unusable: {reason(e)}"
 
     def load(self) -> None:
         """Load the models of the default preset.
 
         Raises:
-            UsageError: one cannot be had, or keys have a limit of money and the LLM no prices.
+            UsageError: a model is not available, or keys have a money limit and the LLM has no
+                prices.
         """
         llm = self.engine.llms.default
         if self.keys is not None and self.keys.pay and llm is not None:
@@ -161,7 +162,8 @@ class ScoringServer:
         self.metrics.ready = True
 
     def check_ready(self) -> None:
-        """
+        """Check that the server is ready.
+
         Raises:
             Problem: 503 with the reason.
         """
@@ -171,15 +173,15 @@ class ScoringServer:
             raise Problem(503, self.unready, headers={"retry-after": "1"})
 
     def key_of(self, scope: Scope) -> Key | None:
-        """Whose key the request has; None where nobody needs one."""
+        """Return the key of the request; None if no key is required."""
         key: Key | None = scope.get(KEY)
         return key
 
     def wanted(self, body: Scoring, key: Key | None) -> Wanted:
-        """How the records of a request are to be scored.
+        """Return how the records of a request are to be scored.
 
         Raises:
-            Problem: it is not possible, or the key is not for it.
+            Problem: it is not possible, or the key does not permit it.
         """
         wanted = self.offers.wanted(
             self.engine,
@@ -194,10 +196,10 @@ class ScoringServer:
         return wanted
 
     def purse(self, key: Key | None, *, asks: bool) -> Purse:
-        """What pays for LLM calls.
+        """Return the payer of LLM calls.
 
         Args:
-            asks: whether there may be any.
+            asks: whether calls are possible.
 
         Raises:
             Problem: 429, the key has no money left for them.
@@ -205,13 +207,13 @@ class ScoringServer:
         return Purse(self.keys.budget(key) if asks and self.keys is not None else None)
 
     async def paid(self, purse: Purse) -> None:
-        """Count what was paid from a purse."""
+        """Count the charges of a payer."""
         self.metrics.usd.inc(purse.charged())
         if self.keys is not None:
             await asyncio.to_thread(self.keys.save)
 
     def asks(self, wanted: Wanted) -> bool:
-        """Whether scoring may call an LLM."""
+        """Return True if scoring may call an LLM."""
         return bool(self.engine.llms_of(wanted.task))
 
     def _llms(self, wanted: Wanted) -> list[str]:
@@ -229,14 +231,13 @@ class ScoringServer:
         units: bool = True,
         done: Done | None = None,
     ) -> list[bytes]:
-        """Result lines in the order of the records, which count as waiting meanwhile.
+        """Return result lines in the order of the records, which count as queued meanwhile.
 
         Args:
-            done: called with each as soon as it is there, on the engine's thread.
+            done: called on the engine's thread with each result as soon as it is there.
 
         Raises:
-            Problem: too much waits already, the key has no money left, or the models are not
-                ready.
+            Problem: the queue is full, the key has no money left, or the models are not ready.
         """
         self.check_ready()
         purse = self.purse(key, asks=self.asks(wanted))
@@ -271,16 +272,16 @@ class ScoringServer:
     async def repair(
         self, records: Sequence[Record], wanted: Wanted, how: str, key: Key | None
     ) -> list[bytes]:
-        """Result lines with what a repair made of the answers.
+        """Return result lines with the repaired answers.
 
         Raises:
-            Problem: as of :meth:`check`; or there is no LLM that rewrites, or the key is not for
+            Problem: as :meth:`check`; or there is no LLM that rewrites, or the key does not permit
                 it.
         """
         self.check_ready()
         rewriting, llm = how == "rewrite", self.engine.llms.default
         if rewriting and llm is None:
-            error = "this server has no LLM that could rewrite"
+            error = "this server has no LLM for rewriting; start it with --llm NAME"
             raise Problem(422, f"how: {error}", errors=[{"field": "how", "error": error}])
         if rewriting and llm is not None and key is not None:
             key.check_scorers((), [llm.name])
@@ -291,8 +292,8 @@ class ScoringServer:
                 work = self._run(list(records), wanted, purse, options)
                 results = await in_time(work, self.deadline)
             except TimeoutError:
-                text = f"the repair was not done within {self.deadline:g} s: send fewer records"
-                raise Problem(413, text) from None  # not one that clients send again
+                text = f"the repair did not finish within {self.deadline:g} s: send fewer records"
+                raise Problem(413, text) from None  # clients do not retry a 413
             finally:
                 await self.paid(purse)
         lines = []
@@ -304,7 +305,7 @@ class ScoringServer:
     async def _run(
         self, records: list[Record], wanted: Wanted, purse: Purse, options: dict[str, Any]
     ) -> Results:
-        """The results of a run that nothing is kept of."""
+        """Return the results of a run that is not stored."""
         run = await asyncio.to_thread(PaidRun, records, wanted.scorers, purse, **options)
         try:
             await asyncio.wrap_future(run.future)
@@ -315,7 +316,7 @@ class ScoringServer:
 
 
 def decided_repair(line: bytes, wanted: Wanted, record: Record) -> bytes:
-    """A repaired result with the policy's decision on the answer as it was."""
+    """Add the policy's decision on the original answer to a repaired result."""
     if wanted.policy is None:
         return line
     from veridical.core.scores import Result
@@ -327,17 +328,17 @@ def decided_repair(line: bytes, wanted: Wanted, record: Record) -> bytes:
 
 
 async def until_gone(request: Request, work: Callable[[], Awaitable[T]]) -> T:
-    """Do ``work``, and stop it when the client goes.
+    """Await ``work``, and stop it when the client disconnects.
 
     Raises:
-        Problem: it has gone; nobody reads it.
+        Problem: it has disconnected, so nothing is sent.
     """
     working = asyncio.ensure_future(work())
     going = asyncio.ensure_future(_gone(request))
     try:
         await asyncio.wait({working, going}, return_when=asyncio.FIRST_COMPLETED)
         if not working.done():
-            raise Problem(400, "the client has gone")
+            raise Problem(400, "the client has disconnected")
         return working.result()
     finally:
         for task in (working, going):

@@ -1,8 +1,8 @@
-"""What a request asks for: scorers, a policy and records, all of it checked before anything runs.
+"""Validation of a request's scorers, policy and records before anything runs.
 
-Texts of a client name only what the server offers. A scorer's parameter may name a file, a model
-of a hub, an endpoint or an address, and reading the scorers would open some of them: so their text
-is looked at before it is read, and the models that they would need after.
+Clients' texts may name only what the server offers. A scorer's parameter may name a file, a hub
+model, an endpoint or an address, and parsing the scorers would open some of them. So their text is
+checked before parsing, and their models afterwards.
 """
 
 from __future__ import annotations
@@ -34,16 +34,16 @@ if TYPE_CHECKING:
     from veridical.core.verdict_cuts import Strictness
     from veridical.engine.engine import Engine
 
-#: Parameters that are text and name nothing outside of the package.
+#: Text parameters that name nothing outside of the package.
 _PLAIN = frozenset({"criteria", "language", "aggregate", "extractor", "checker", "weights"})
 _MOST_SCORERS = 64
 _LONGEST = 4096
-_MOST_UNUSED = 5  # columns that an answer names
+_MOST_UNUSED = 5  # maximum unused columns that an answer lists
 
 
 @dataclass(frozen=True)
 class Wanted:
-    """How records are to be scored."""
+    """Scoring of a request's records."""
 
     scorers: Sequence[BoundScorer]
     policy: Policy | None = None
@@ -57,7 +57,7 @@ class Wanted:
 
 @dataclass(frozen=True)
 class Offers:
-    """What the texts of clients may name.
+    """Resources that clients' texts may name.
 
     Attributes:
         names: files, models and LLMs, each as scorers name it.
@@ -75,10 +75,10 @@ class Offers:
         policy: Mapping[str, Any] | None = None,
         strictness: Strictness | None = None,
     ) -> Wanted:
-        """What a request asks for.
+        """Validate a request's scoring options.
 
         Raises:
-            Problem: something of it is unknown, or is not offered.
+            Problem: a part is unknown, or not offered.
         """
         try:
             if scorers is not None:
@@ -91,16 +91,16 @@ class Offers:
         return Wanted(tuple(run.scorers), decides, strictness)
 
     def check_text(self, scorers: str) -> None:
-        """Refuse scorers whose parameters name what is not offered. Nothing is opened.
+        """Refuse scorers whose parameters name a resource that is not offered. Nothing is opened.
 
         Raises:
-            UsageError: one does.
+            UsageError: a parameter does.
         """
         if len(scorers) > _LONGEST:
-            raise UsageError(f"scorers are longer than {_LONGEST} characters")
+            raise UsageError(f"scorers: longer than {_LONGEST} characters; name fewer")
         calls = read_calls(scorers)
         if len(calls) > _MOST_SCORERS:
-            raise UsageError(f"more than {_MOST_SCORERS} scorers")
+            raise UsageError(f"scorers: more than {_MOST_SCORERS}; name fewer")
         for name, arguments in calls:
             for parameter, value in arguments.items():
                 if (name, parameter) in _plain_parameters() and not _names_file(parameter, value):
@@ -112,7 +112,7 @@ class Offers:
         if text in self.names or not text:
             return
         if parameter == "answer" and not text.startswith("regex:"):
-            return  # a pattern could be made to take for ever
+            return  # a pattern could take unlimited time
         known = REGISTRY.get(scorer).parameters.get(parameter)
         if known is not None and text == known.default:
             return
@@ -123,7 +123,7 @@ class Offers:
         )
 
     def _check_models(self, engine: Engine, scorers: Sequence[BoundScorer]) -> None:
-        """Refuse scorers that need a model of their own which is not offered."""
+        """Refuse scorers that need a model of their own that is not offered."""
         task = Task(scorers)
         needs = [(need.kind, need.spec) for need in task.needs() if need.spec is not None]
         needs += [("llm", spec) for spec in engine.llms_of(task) if spec is not None]
@@ -134,19 +134,21 @@ class Offers:
                     continue
                 raise UsageError(f"the {kind} {visible(str(spec))!r} is not offered by this server")
         if None in engine.llms_of(task) and engine.llms.default is None:
-            raise UsageError("one of the scorers asks an LLM, and this server has none")
+            raise UsageError(
+                "a scorer requires an LLM, and this server has none; name other scorers"
+            )
 
 
 def records_of(
     rows: Sequence[Mapping[str, Any]], names: Mapping[str, str] | None = None
 ) -> list[Record]:
-    """The records of a request's rows, as :func:`veridical.check` reads them.
+    """Read the records of a request's rows, as :func:`veridical.check` does.
 
     Args:
-        names: by a record's field, what a request in another shape than ours calls it.
+        names: other names of record fields, in requests of another format.
 
     Raises:
-        Problem: some are no valid records; ``errors`` names index and field of each.
+        Problem: some records are invalid; ``errors`` lists index and field of each.
     """
     records: list[Record] = []
     errors: list[dict[str, Any]] = []
@@ -173,8 +175,9 @@ def records_of(
 
 
 def unused_in(rows: Sequence[Mapping[str, Any]], lines: Sequence[bytes]) -> list[str]:
-    """Return what to tell of columns of a request that feed no field, as the command line does:
-    those with a likely meaning, and where nothing was scored the others too.
+    """Return notices of a request's unused columns, as on the command line.
+
+    These are columns with a likely meaning, and the others too if nothing was scored.
 
     Args:
         lines: the result lines of the rows.
@@ -190,20 +193,23 @@ def unused_in(rows: Sequence[Mapping[str, Any]], lines: Sequence[bytes]) -> list
 
 
 def _policy(table: Mapping[str, Any], scorers: Sequence[BoundScorer]) -> Policy:
-    """
+    """Read a policy object.
+
     Raises:
-        Problem: the object is no policy, names a file, or asks for what is not scored.
+        Problem: it is not a policy, names a file, or refers to a missing score.
     """
     try:
         if table.get("ensemble") is not None:
-            raise UsageError("policy: ensemble names a file, which a request may not")
+            raise UsageError(
+                "policy: ensemble names a file, which a request may not do; leave it out"
+            )
         return Policy.of(policy_of(table, "policy"), scorers)
     except UsageError as e:
         raise Problem(422, str(e), errors=[{"field": "policy", "error": str(e)}]) from None
 
 
 def _names_file(parameter: str, value: Any) -> bool:
-    """Whether an extractor is named with the file that it was trained into."""
+    """Return True if an extractor is named with its trained file."""
     return parameter == "extractor" and "|" in str(value)
 
 
@@ -219,8 +225,10 @@ def _texts(value: Any) -> Collection[str]:
 
 @lru_cache(maxsize=1)
 def _plain_parameters() -> frozenset[tuple[str, str]]:
-    """Scorers and their parameters whose texts name nothing outside of the package: one of a few
-    words, or free text."""
+    """Return (scorer, parameter) pairs whose texts name nothing outside of the package.
+
+    Such a text is one of a few words, or free text.
+    """
     return frozenset(
         (scorer.name, name)
         for scorer in REGISTRY.all()
@@ -230,7 +238,7 @@ def _plain_parameters() -> frozenset[tuple[str, str]]:
 
 
 def _names(annotation: Any) -> bool:
-    """Whether a value of this type may be any text."""
+    """Return True if a value of this type may be any text."""
     if annotation in (int, float, bool, type(None)) or get_origin(annotation) is Literal:
         return False
     parts = [part for part in get_args(annotation) if not isinstance(part, FieldInfo)]

@@ -94,7 +94,7 @@ def test_only_what_was_named_is_there_and_by_keys_alone(ask: httpx.Client) -> No
             assert answer.status_code == 422 and "key of an entry" in answer.json()["detail"]
     for path in ("/api/run", "/report", "/api/figures", "/api/records", "/api/record"):
         answer = ask.get(path, params={"key": "0" * 16})
-        assert 400 <= answer.status_code < 500 and "no such entry" in answer.json()["detail"]
+        assert 400 <= answer.status_code < 500 and "unknown entry" in answer.json()["detail"]
 
 
 def test_a_run_has_its_name_its_input_and_its_date(ask: httpx.Client) -> None:
@@ -113,8 +113,8 @@ def test_a_run_has_its_name_its_input_and_its_date(ask: httpx.Client) -> None:
         ("/api/records", {"order": "id"}, "order must be one of: risk, row"),
         ("/api/records", {"verdict": "good"}, "verdict must be one of"),
         ("/api/records", {"find": "x" * 201}, "find must be of at most 200 characters"),
-        ("/api/record", {"row": "99"}, "there is no such record"),
-        ("/api/figures", {}, "no figures of tune"),
+        ("/api/record", {"row": "99"}, "unknown record"),
+        ("/api/figures", {}, "not figures of tune"),
     ],
 )
 def test_what_makes_no_sense_is_refused(
@@ -149,8 +149,8 @@ def test_pages_of_records_and_a_comparison(ask: httpx.Client) -> None:
 @pytest.mark.parametrize(
     ("body", "says"),
     [
-        ({"response": " "}, "there is no answer"),
-        ({"question": "Who?"}, "--llm NAME answers prompts"),
+        ({"response": " "}, "the answer is empty"),
+        ({"question": "Who?"}, "view --llm NAME"),
         ({"response": "It is so.", "llm": "http://evil.example/v1#m"}, "llm"),
         ({"response": "It is so.", "scorers": "factscore(corpus='/etc')"}, "scorers"),
         ({"response": "It is so.", "contexts": "one"}, "contexts"),

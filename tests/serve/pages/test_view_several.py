@@ -110,7 +110,7 @@ def test_what_makes_no_sense_is_refused(page_of: Served) -> None:
     for wrong, says in (
         ("", "keys must be keys of runs"),
         (f"{keys[0]},../secret", "keys must be keys of runs"),
-        ("0" * 16, "there is no such entry"),
+        ("0" * 16, "unknown entry"),
         (",".join(keys * 3), "at most 8 runs"),
     ):
         answer = ask(page_of, "/api/several", keys=wrong)

@@ -1,1 +1,1 @@
-"""The guard: a proxy of language models whose answers are checked before, or as, they leave."""
+"""Guard: a proxy of language models that checks their answers."""

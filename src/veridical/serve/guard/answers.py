@@ -1,4 +1,4 @@
-"""One answer in flight: its sentences, what was found of each, and what was let out."""
+"""Answer in flight: its sentences, findings and released text."""
 
 from __future__ import annotations
 
@@ -19,27 +19,27 @@ if TYPE_CHECKING:
 Mode = Literal["monitor", "annotate", "hold", "buffer"]
 Action = Literal["released", "blocked", "dropped", "replaced", "repaired", "retried"]
 
-#: Characters of one answer.
+#: Maximum characters of one answer.
 LONGEST_ANSWER = 500_000
 TOO_LONG = f"the answer is over {LONGEST_ANSWER:,} characters"
-#: Characters that are cut into sentences at a time, and sentences that are judged side by side:
-#: what comes after a rejected one is judged in vain.
+#: Characters that are split into sentences at a time, and sentences that are judged concurrently:
+#: text after a rejected sentence is judged in vain.
 _STEP = 10_000
 _TOGETHER = 64
 
 _SEVERITY: tuple[Decision, ...] = ("accept", "review", "reject")
-#: From the worst to the best, of several sentences.
+#: Decisions from worst to best, for several sentences.
 _VERDICTS = WORST_FIRST
 
 
 @dataclass(frozen=True)
 class AnswerStep:
-    """A piece of an answer, and what was done about it.
+    """Piece of an answer with its outcome.
 
     Attributes:
-        finding: None of a blank piece, which there is nothing to find out about.
-        out: what was let out in its place.
-        retry: which of the answers that were asked for anew it is of; 0: the first one.
+        finding: None for a blank piece.
+        out: text released instead of it.
+        retry: number of the regenerated answer that it belongs to; 0: the first answer.
     """
 
     piece: str
@@ -51,11 +51,11 @@ class AnswerStep:
 
 @dataclass(frozen=True)
 class Out:
-    """Text that is let out.
+    """Released text.
 
     Attributes:
-        tokens: its log-probabilities, in a record's terms; none where it is not as it came, or
-            no tokens spell it.
+        tokens: its log-probabilities, in a record's format; empty if the text was changed or no
+            tokens spell it.
     """
 
     text: str
@@ -64,11 +64,11 @@ class Out:
 
 @dataclass
 class Handling:
-    """How rejected sentences are handled.
+    """Handling of rejected sentences.
 
     Attributes:
-        rewrite: the text to put in the place of a sentence; None where there is none.
-        again: the rest of an answer after what was let out, asked for anew.
+        rewrite: returns the replacement of a sentence; None if there is none.
+        again: regenerates the rest of an answer after its released text.
     """
 
     rules: GuardRules
@@ -78,12 +78,12 @@ class Handling:
 
 @dataclass
 class Answer:
-    """One channel of an answer.
+    """Channel of an answer.
 
     Attributes:
-        enforce: whether rejected sentences are held back.
-        whole: nothing is let out before the end.
-        failed: why the rest of it could not be checked.
+        enforce: whether rejected sentences are withheld.
+        whole: whether text is released only at the end.
+        failed: reason that the rest could not be checked.
     """
 
     judge: Judge
@@ -99,20 +99,20 @@ class Answer:
     notes: list[str] = field(default_factory=list)
     _cutter: Cutter = field(default_factory=Cutter)
     _tokens: list[dict[str, Any]] = field(default_factory=list)
-    _at: int = 0  # where the next piece begins, and the first of the tokens
+    _at: int = 0  # offset of the next piece, and its first token
     _token_at: int = 0
     _held: list[Out] = field(default_factory=list)
     _replaced: bool = False
 
     @property
     def over(self) -> bool:
-        """Whether nothing more of it is let out."""
+        """Return True if no more text will be released."""
         return self.blocked or self.retried
 
     async def take(
         self, text: str, tokens: Sequence[dict[str, Any]] = (), *, last: bool = False
     ) -> list[Out]:
-        """More of the text as it came, ``last`` with its end; what of it may be let out now."""
+        """Add text as received, ``last`` with its end; return the text that may be released."""
         too_long = len(self.received) + len(text) > LONGEST_ANSWER
         self.received += text
         self._tokens += tokens
@@ -131,11 +131,11 @@ class Answer:
             if self.over:
                 break
             if len(text) > _STEP:
-                await asyncio.sleep(0)  # others have their turn
+                await asyncio.sleep(0)  # lets other tasks run
         return out
 
     async def end(self) -> list[Out]:
-        """The text is complete; what of the rest may be let out."""
+        """End the text; return the rest that may be released."""
         out = [] if self.over else await self._settle(self._cutter.end())
         if not self.whole:
             return out
@@ -144,7 +144,7 @@ class Answer:
         return held
 
     async def _settle(self, pieces: Sequence[str]) -> list[Out]:
-        """Yield the pieces that may leave, settled in order."""
+        """Return the text of pieces that may be released, settled in order."""
         out = []
         for at in range(0, len(pieces), _TOGETHER):
             out += await self._settle_some(pieces[at : at + _TOGETHER])
@@ -153,7 +153,7 @@ class Answer:
         return out
 
     async def _settle_some(self, pieces: Sequence[str]) -> list[Out]:
-        """Yield the pieces that may leave, of a few that are judged side by side."""
+        """Return the text that may be released of pieces that are judged concurrently."""
         out = []
         tokens = [self._tokens_of(piece) for piece in pieces]
         judging = [
@@ -186,8 +186,10 @@ class Answer:
         return await self._reject(piece, finding)
 
     def _tokens_of(self, piece: str) -> list[dict[str, Any]]:
-        """The tokens that spell a piece, which are used up; none where they do not, as where one
-        is also of the next piece."""
+        """Return the tokens that spell a piece, and consume them.
+
+        Empty if they do not, for example if a token spans two pieces.
+        """
         begin, self._at = self._at, self._at + len(piece)
         taken: list[dict[str, Any]] = []
         while self._tokens and self._token_at < self._at:
@@ -199,7 +201,7 @@ class Answer:
 
     async def _reject(self, piece: str, finding: Finding) -> str:
         lead = piece[: len(piece) - len(piece.lstrip())]
-        # a sentence that nobody could judge is not one to mend
+        # a sentence that could not be judged is not repaired
         how = "block" if finding.status == "failed" else self.handling.rules.on_reject
         if how == "drop":
             self.steps.append(AnswerStep(piece, finding, "dropped", ""))
@@ -221,7 +223,9 @@ class Answer:
         self.blocked = True
 
     async def _repair(self, piece: str, lead: str, finding: Finding) -> str:
-        """The sentence as the upstream writes it by the evidence, where that passes; else none."""
+        """Return the sentence as rewritten by the upstream with the evidence, if that passes; else
+        "".
+        """
         text = await self.handling.rewrite(finding)
         if text and text.strip():
             again = [await self.judge.find(part) for part in _cut(text.strip())]
@@ -233,7 +237,7 @@ class Answer:
         return ""
 
     async def _retry(self, piece: str, finding: Finding) -> str:
-        """The rest of the answer anew, if every sentence of it passes; else the answer ends."""
+        """Regenerate the rest of the answer; end the answer if any sentence of it fails."""
         said = "" if self.whole else self.delivered
         self.steps.append(AnswerStep(piece, finding, "retried", ""))
         for attempt in range(1, self.handling.rules.retries + 1):
@@ -258,13 +262,13 @@ class Answer:
         return ""
 
     def fail(self, why: str) -> None:
-        """Note that the rest cannot be checked: it is not let out where answers are held."""
+        """Record that the rest cannot be checked: it is not released if answers are held."""
         self.failed = why
         self.blocked = self.enforce
 
 
 def joined(parts: Sequence[Out]) -> list[Out]:
-    """Fewer parts of the same text: those with log-probabilities apart from those without."""
+    """Merge adjacent parts of a text, separately with and without log-probabilities."""
     found: list[Out] = []
     for part in parts:
         if not part.text:
@@ -283,7 +287,7 @@ def _cut(text: str) -> list[str]:
 
 @dataclass(frozen=True)
 class AnswerSummary:
-    """What is said of an answer, in headers, in bodies and in its record."""
+    """Summary of an answer, for headers, bodies and its record."""
 
     decision: Decision
     verdict: str
@@ -293,7 +297,7 @@ class AnswerSummary:
     notes: tuple[str, ...] = ()
 
     def document(self) -> dict[str, Any]:
-        """As JSON."""
+        """Return it as JSON."""
         return {
             "decision": self.decision,
             "verdict": self.verdict,
@@ -304,7 +308,7 @@ class AnswerSummary:
         }
 
     def headers(self) -> dict[str, str]:
-        """As headers, which hold no text of the answer."""
+        """Return it as headers, which contain no text of the answer."""
         return {
             "x-veridical-decision": self.decision,
             "x-veridical-risk": json.dumps(self.risk),
@@ -313,7 +317,7 @@ class AnswerSummary:
 
 
 def described(step: AnswerStep, start: int, end: int) -> dict[str, Any]:
-    """A sentence with its place in the answer as it came (of one asked for anew, in that one)."""
+    """Return a sentence with its offsets in the original (or regenerated) answer."""
     finding = step.finding
     assert finding is not None
     return {
@@ -330,7 +334,7 @@ def described(step: AnswerStep, start: int, end: int) -> dict[str, Any]:
 
 
 def summary(answers: Sequence[Answer]) -> AnswerSummary:
-    """What is said of an answer of several channels."""
+    """Return the summary of an answer of several channels."""
     told: list[dict[str, Any]] = []
     findings: list[Finding] = []
     notes: list[str] = []
@@ -354,7 +358,7 @@ def summary(answers: Sequence[Answer]) -> AnswerSummary:
 def of_findings(
     findings: Sequence[Finding], told: Sequence[dict[str, Any]], notes: Sequence[str] = ()
 ) -> AnswerSummary:
-    """The worst of the findings; where nothing was judged, that nothing was."""
+    """Return the worst of the findings; ``unchecked`` if nothing was judged."""
     telling = [f for f in findings if f.reason != "no_statement"]
     review: Decision = "review"
     decision = max((f.decision for f in findings), key=_SEVERITY.index, default=review)

@@ -1,4 +1,4 @@
-"""The guard as an ASGI app: routes of model APIs, ``/healthz`` and ``/metrics``."""
+"""Guard as an ASGI app: routes of model APIs, ``/healthz`` and ``/metrics``."""
 
 from __future__ import annotations
 
@@ -44,18 +44,18 @@ _OWN = ("/healthz", "/metrics")
 _MODELS = re.compile(r"/v1/models(/[\w.:@-]{1,128}(/[\w.:@-]{1,128})?)?")
 _log = logging.getLogger("veridical.guard")
 
-#: Seconds after which work that goes on for a client that has gone is stopped again.
+#: Seconds between attempts to stop work for a client that has disconnected.
 _AGAIN = 1.0
 
 
 @dataclass
 class Guard:
-    """Checks the answers of one upstream.
+    """Guard of the answers of one upstream.
 
     Attributes:
-        kept: where answers are kept; None: nowhere.
-        passed: kinds of content that held answers have unchecked.
-        counts: answers by what was done, for ``/healthz``.
+        kept: store of answers; None: nothing is stored.
+        passed: kinds of content that held answers contain unchecked.
+        counts: answers by outcome, for ``/healthz``.
     """
 
     upstream: Upstream
@@ -82,11 +82,11 @@ class Guard:
         models = _MODELS.fullmatch(path)
         if api is None and models is None and path not in _OWN:
             routes = ", ".join((*APIS, "/v1/models", *_OWN))
-            raise Problem(404, f"the guard has no such route; it has {routes}")
+            raise Problem(404, f"unknown route; the guard has {routes}")
         scope[ROUTE] = "/v1/models" if models is not None else path
         allowed = "POST" if api is not None else "GET"
         if method != allowed and (method, allowed) != ("HEAD", "GET"):
-            raise Problem(405, f"only {allowed}", headers={"allow": allowed})
+            raise Problem(405, f"the method must be {allowed}", headers={"allow": allowed})
         if path == "/healthz":
             await send_whole(send, 200, self._health(), {})
             return
@@ -106,7 +106,7 @@ class Guard:
             await asyncio.wait({work, gone}, return_when=asyncio.FIRST_COMPLETED)
         finally:
             gone.cancel()
-            # once may not do: a library that is at work at that moment may swallow it
+            # cancelling once may not suffice: a library active at that moment may swallow it
             while not work.done():
                 work.cancel()
                 await asyncio.wait({work}, timeout=_AGAIN)
@@ -114,17 +114,17 @@ class Guard:
                 work.result()
 
     async def _models(self, path: str, scope: Scope, send: Send) -> None:
-        """Pass on what the upstream says of its models."""
+        """Pass on the upstream's list of models."""
         version = header(scope, "anthropic-version")
         headers = {} if version is None else {"anthropic-version": version}
         async with self.upstream.send(path, None, headers) as response:
             try:
                 found = parse_json(await whole(response), LONGEST_REPLY)
             except (BodyError, OSError) as e:
-                raise Problem(502, f"the upstream's list of models cannot be used: {e}") from None
+                raise Problem(502, f"the upstream's list of models is unusable: {e}") from None
             status = response.status_code
         if status != 200:
-            raise Problem(status if status >= 400 else 502, "the upstream lists no models")
+            raise Problem(status if status >= 400 else 502, "the upstream does not list models")
         await send_whole(send, 200, json.dumps(found).encode("ascii"), {})
 
     async def _live(self, receive: Receive, send: Send) -> None:
@@ -143,48 +143,49 @@ class Guard:
                 return
 
     async def settle(self) -> None:
-        """Wait until what is left to be kept is kept."""
+        """Wait until all pending answers are stored."""
         while self._behind:
             await asyncio.wait(set(self._behind))
 
     @property
     def busy(self) -> bool:
-        """Whether answers are still to be judged or kept after they were sent."""
+        """Return True if answers are still being judged or stored after they were sent."""
         return bool(self._behind)
 
     def behind(self, work: Coroutine[Any, Any, None]) -> None:
-        """Do something that no client waits for."""
+        """Run work in the background, after the reply."""
         task = asyncio.ensure_future(work)
         self._behind.add(task)
         task.add_done_callback(self._behind.discard)
 
     def unsourced(self) -> None:
-        """Count a request in which no source was found; tell the operator of the first."""
+        """Count a request without sources; warn the operator of the first."""
         self.counts["no sources"] += 1
         self.metrics.unsourced()
         if self.counts["no sources"] == 1:
             _log.warning(
-                "no sources were found in a request, so its answer is unchecked: put them into "
+                "a request has no sources, so its answer is unchecked; put them into "
                 "documents, tool messages or veridical.contexts, between tags such as <context> "
-                "or below a heading such as Context: in a message, or name the text around them "
+                "or below a heading such as Context: in a message, or describe the text around "
+                "them "
                 "in [guard] source_pattern"
             )
 
     def withheld(self, kind: str) -> None:
-        """Count content that was left out of a held answer; tell the operator of the first."""
+        """Count content that was left out of a held answer; warn the operator of the first."""
         option = next(k for k, name in NAMES.items() if name == kind)
         self.metrics.withheld(option)
         if option not in self._told:
             self._told.add(option)
             _log.warning(
-                "%s are not checked and were left out of an answer: --pass-unchecked %s "
-                "lets them through",
+                "%s cannot be checked and were left out of an answer; use --pass-unchecked %s "
+                "to pass them on",
                 kind,
                 option,
             )
 
     def count(self, found: AnswerSummary, *, blocked: bool, sourced: bool) -> None:
-        """Count an answer, and log what was decided."""
+        """Count an answer, and log its decision."""
         counts = self.counts
         counts["answers"] += 1
         counts[found.decision] += 1
@@ -226,7 +227,7 @@ def guarded(
     allow_hosts: Iterable[str] = (),
     admit: Callable[[Scope], None] | None = None,
 ) -> App:
-    """Return the guard with all that stands before it: what a server runs."""
+    """Build the guard with request validation, as a server runs it."""
     secured = Secured(
         guard,
         known_host=names_for(host, allow_hosts),
@@ -238,25 +239,25 @@ def guarded(
 
 
 async def _body(receive: Receive) -> dict[str, Any]:
-    """The body of a request.
+    """Read the body of a request.
 
     Raises:
-        Problem: 400, it is no JSON object.
+        Problem: 400, it is not a JSON object.
     """
     data = bytearray()
     while True:
         message = await receive()
         if message["type"] == "http.disconnect":
-            raise Problem(400, "the body is not whole")
+            raise Problem(400, "the body is incomplete")
         data += message.get("body", b"")
         if not message.get("more_body", False):
             break
     try:
         body = json.loads(bytes(data), parse_constant=_no_constant)
     except (ValueError, RecursionError):
-        raise Problem(400, "the body is no JSON") from None
+        raise Problem(400, "the body is not JSON") from None
     if not isinstance(body, dict):
-        raise Problem(400, "the body is no JSON object")
+        raise Problem(400, "the body is not a JSON object")
     return body
 
 

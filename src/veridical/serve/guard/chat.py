@@ -49,13 +49,13 @@ _DONE = b"data: [DONE]\n\n"
 
 
 class ChatStream:
-    """A streamed answer. A channel is a choice, or its refusal (with a second number).
+    """Streamed answer. A channel is a choice, or its refusal (with a second number).
 
     Args:
         chat: False for ``/v1/completions``.
-        strip: log-probabilities are the guard's own and are left out.
-        passed: kinds of content that held answers have unchecked.
-        answers: choices that there may be.
+        strip: log-probabilities were requested only by the guard and are left out.
+        passed: kinds of content that held answers contain unchecked.
+        answers: maximum number of choices.
     """
 
     def __init__(
@@ -74,7 +74,7 @@ class ChatStream:
         self._open: set[int] = set()
         self._finished: set[int] = set()
         self._refused: set[int] = set()
-        self._uncalled: set[int] = set()  # whose tool calls were left out
+        self._uncalled: set[int] = set()  # choices whose tool calls were left out
         self.delivered: dict[Channel, str] = {}
 
     def complete(self) -> bool:
@@ -106,7 +106,7 @@ class ChatStream:
         for choice in choices:
             index = choice.get("index", 0) if isinstance(choice, dict) else None
             if not isinstance(index, int):
-                raise UnreadableEvent("a choice is no object")
+                raise UnreadableEvent("a choice is not an object")
             if not 0 <= index < self._answers:
                 raise UnreadableEvent(_too_many(index + 1, self._answers))
             yield from self._choice(choice, index, base)
@@ -118,20 +118,20 @@ class ChatStream:
         self._open.add(index)
         delta: Any = choice.get("delta") or {} if self._chat else {"content": choice.get("text")}
         if not isinstance(delta, dict):
-            raise UnreadableEvent("a delta is no object")
+            raise UnreadableEvent("a delta is not an object")
         text, refusal = delta.get("content"), delta.get("refusal")
         more, inside = _unchecked(delta), None
         if isinstance(text, list):
             text, inside = _of_parts(text)
         if text is not None and not isinstance(text, str):
-            raise UnreadableEvent("a delta's content is no text")
+            raise UnreadableEvent("a delta's content is not a text")
         if refusal is not None and not isinstance(refusal, str):
-            raise UnreadableEvent("a delta's refusal is no text")
+            raise UnreadableEvent("a delta's refusal is not a text")
         said = {k: v for k, v in plain_fields(delta, ("role", "name")).items() if filled(v)}
         if said:
             yield self._pass(channel, {**said, "content": ""}, base)
         for kind in inside or ():
-            yield Drop(kind)  # a part among those of the text has no field of its own
+            yield Drop(kind)  # a part among the text parts has no field of its own
         for kind in ("reasoning", "annotations", "audio", "other"):
             if kind in more:
                 yield self._side(channel, kind, self._data(channel, more[kind], base))
@@ -158,13 +158,13 @@ class ChatStream:
             yield self._pass(channel, {}, base, self._reason(index, finish))
 
     def _reason(self, index: int, finish: Any) -> Any:
-        """Return why an answer is finished, as a held one may say it."""
+        """Return the finish reason of an answer, as a held one may state it."""
         if index in self._uncalled and finish in _CALLED:
             return "content_filter"
         return finish if is_plain(finish) else "stop"
 
     def _side(self, channel: Channel | None, kind: Kind, data: Mapping[str, Any]) -> Pass | Drop:
-        """Return what is not checked, as far as held answers have it."""
+        """Return unchecked content, as far as held answers may contain it."""
         return Pass(channel, lambda: rendered(data), kind) if kind in self._passed else Drop(kind)
 
     def _tokens(self, logprobs: Any) -> tuple[dict[str, Any], ...]:
@@ -196,7 +196,7 @@ class ChatStream:
         return {"index": channel[0], **said, "finish_reason": finish}
 
     def stripped(self, event: SseEvent) -> bytes:
-        """An event without the log-probabilities that the guard asked for."""
+        """Return an event without the log-probabilities that only the guard requested."""
         if not self._strip or event.data is None or '"logprobs"' not in event.data:
             return event.raw
         found = event.object
@@ -228,7 +228,7 @@ class ChatStream:
 
 
 class ChatApi:
-    """The chat API, or that of plain completions."""
+    """Chat or completions API."""
 
     def __init__(self, *, chat: bool) -> None:
         self._chat = chat
@@ -256,7 +256,7 @@ class ChatApi:
         return (n if isinstance(n, int) and n > 0 else 1) * many
 
     def stops(self, body: Mapping[str, Any]) -> list[str]:
-        return []  # its replies do not repeat them
+        return []  # its replies do not repeat stop sequences
 
     def with_logprobs(self, body: dict[str, Any]) -> bool:
         if body.get("logprobs"):
@@ -353,14 +353,14 @@ class ChatApi:
             if isinstance(content, list):
                 content, kinds = _of_parts(content)
             if content is not None and not isinstance(content, str):
-                raise UnreadableEvent("a message's content is no text")
+                raise UnreadableEvent("a message's content is not a text")
             kinds += [kind for kind in _unchecked(message) if kind != "other"]
             tokens = _tokens(choice.get("logprobs"), self._chat)
             found[(i,)] = Whole(content or "", tokens, tuple(kinds))
             refusal = message.get("refusal")
             if filled(refusal):
                 if not isinstance(refusal, str):
-                    raise UnreadableEvent("a message's refusal is no text")
+                    raise UnreadableEvent("a message's refusal is not a text")
                 found[(i, 1)] = Whole(refusal)
         return found
 
@@ -392,11 +392,11 @@ class ChatApi:
 
 
 def _too_many(found: int, asked: int) -> str:
-    return f"there are {found:,} choices, and {asked:,} were asked for"
+    return f"there are {found:,} choices, but {asked:,} were requested"
 
 
 def _unchecked(message: Mapping[str, Any]) -> dict[Kind, dict[str, Any]]:
-    """Return the fields of a message or delta that hold what is not checked, by kind."""
+    """Return the fields of a message or delta with unchecked content, by kind."""
     found: dict[Kind, dict[str, Any]] = {}
     for name, value in message.items():
         if name not in _OF_DELTA and filled(value):
@@ -408,7 +408,7 @@ def _of_parts(parts: Sequence[Any]) -> tuple[str, list[Kind]]:
     """Return the text of a content of parts, and the kinds of its other parts.
 
     Raises:
-        UnreadableEvent: a text is none.
+        UnreadableEvent: a part's text is not a text.
     """
     text, kinds = "", list[Kind]()
     for part in parts:
@@ -418,7 +418,7 @@ def _of_parts(parts: Sequence[Any]) -> tuple[str, list[Kind]]:
         elif isinstance(part, dict) and kind in (None, "text", "output_text", "refusal"):
             said = part.get("refusal" if kind == "refusal" else "text")
             if not isinstance(said, str):
-                raise UnreadableEvent("a part's text is none")
+                raise UnreadableEvent("a part's text is not a text")
             text += said
             if others(part, ("type", "text", "refusal")):
                 kinds.append("annotations")
@@ -444,7 +444,7 @@ def _choices(reply: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def _told(tokens: Sequence[Mapping[str, Any]], chat: bool) -> dict[str, Any]:
-    """Log-probabilities as the API gives them."""
+    """Return log-probabilities in the API's format."""
     if chat:
         return {"content": entries_of(tokens), "refusal": None}
     return {

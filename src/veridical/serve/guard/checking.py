@@ -1,4 +1,4 @@
-"""Sentences of answers, judged by the guard's warm engine."""
+"""Judging of answers' sentences by the guard's warm engine."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ _log = logging.getLogger("veridical.guard")
 
 @dataclass(frozen=True)
 class Finding:
-    """What was found out about a piece of an answer: a sentence with the white space before it.
+    """Finding about a piece of an answer: a sentence with the white space before it.
 
     Attributes:
-        piece: the text, as it came.
-        decision: the policy's; ``reject`` of what could not be judged where errors are closed.
-        status: ``unchecked`` where nothing judged it, ``failed`` where judging went wrong.
+        piece: the text, as received.
+        decision: the policy's; ``reject`` for a failure if errors are closed.
+        status: ``unchecked`` if nothing judged it, ``failed`` if judging failed.
     """
 
     piece: str
@@ -56,12 +56,12 @@ class Finding:
 
 @dataclass(frozen=True)
 class SentenceChecker:
-    """Judges by certain scorers and a policy, with an engine that stays warm.
+    """Judge with fixed scorers and a policy, on an engine that stays warm.
 
     Attributes:
-        on_error: what a sentence is that could not be judged: ``closed`` rejects it.
+        on_error: treatment of a sentence that could not be judged: ``closed`` rejects it.
         strictness: operating point of the verdicts; None is the policy's, or balanced.
-        deadline: seconds for a sentence; one that is not judged by then could not be.
+        deadline: seconds per sentence; a later judgement counts as a failure.
     """
 
     engine: Engine
@@ -73,17 +73,17 @@ class SentenceChecker:
 
     @property
     def task(self) -> Task:
-        """How sentences are scored."""
+        """Return the task that scores sentences."""
         return Task(self.scorers, self.strictness or self.policy.strictness or "balanced")
 
     @property
     def wants_samples(self) -> bool:
-        """Whether a scorer that the policy names compares with samples."""
+        """Return True if a scorer of the policy compares with samples."""
         return any("samples" in s.needs for s in self._named)
 
     @property
     def wants_logprobs(self) -> bool:
-        """Whether a scorer that the policy names reads log-probabilities of the answer."""
+        """Return True if a scorer of the policy reads log-probabilities of the answer."""
         return any("logprobs" in s.needs for s in self._named)
 
     @property
@@ -92,7 +92,7 @@ class SentenceChecker:
         return [s for s in self.scorers if s.key in keys]
 
     async def line(self, record: Record) -> bytes:
-        """The result line of a record.
+        """Return the result line of a record.
 
         Raises:
             VeridicalError: a model failed.
@@ -102,14 +102,14 @@ class SentenceChecker:
         )
 
     async def find(self, piece: str, record: Record) -> Finding:
-        """Judge a piece by its record; it fails by what it says, not by an exception."""
+        """Judge a piece by its record; failures are returned as findings, not raised."""
         try:
             line = await in_time(self.line(record), self.deadline)
             result = Result.model_validate_json(line)
         except TimeoutError:
             _log.warning("a sentence was not judged within %g s", self.deadline)
             return self.failed(piece, f"not judged within {self.deadline:g} s")
-        except Exception as e:  # whatever a model or a library has raised
+        except Exception as e:  # any exception of a model or a library
             _log.exception("a sentence could not be judged")
             return self.failed(piece, f"{type(e).__name__}")
         if result.risk is None and result.reason == "failed":
@@ -117,7 +117,7 @@ class SentenceChecker:
         decided = self.policy.decide(result, self.policy.stratum(record))
         decision, why = decided
         status: Status = "unchecked" if result.verdict == "unchecked" else "checked"
-        if result.reason == "no_statement":  # nothing is stated that could be wrong
+        if result.reason == "no_statement":  # it makes no claim that could be wrong
             decision, why = "review", ("no statement",)
         return Finding(
             piece,
@@ -132,19 +132,19 @@ class SentenceChecker:
         )
 
     def failed(self, piece: str, why: str) -> Finding:
-        """A piece that could not be judged."""
+        """Return the finding of a piece that could not be judged."""
         decision: Decision = "reject" if self.on_error == "closed" else "review"
         return Finding(piece, decision, "unchecked", None, "failed", "failed", (why,))
 
 
 class Judge:
-    """Judges the pieces of the answers to one request.
+    """Judge of the pieces of the answers to one request.
 
     Args:
-        contexts: the evidence, in a record's terms.
-        prompt: the request's, in a record's terms.
-        samples: the texts of other answers, when they are there; None: none are asked for.
-        whole: keep the white space before a sentence, which log-probabilities are of too.
+        contexts: the evidence, in a record's format.
+        prompt: the request's, in a record's format.
+        samples: the texts of other answers, when available; None: no samples are requested.
+        whole: keep the white space before a sentence, which log-probabilities include too.
     """
 
     def __init__(
@@ -161,7 +161,7 @@ class Judge:
         self._whole = whole
 
     async def find(self, piece: str, tokens: Sequence[dict[str, Any]] = ()) -> Finding | None:
-        """What is found out about a piece; None of one that is blank."""
+        """Return the finding about a piece; None for a blank one."""
         sentence = piece.strip()
         if not sentence:
             return None
@@ -184,10 +184,10 @@ class Judge:
         row: int = 0,
         **more: Any,
     ) -> Record:
-        """A record of this request, answered by ``response``.
+        """Build a record of this request, answered by ``response``.
 
         Raises:
-            RowProblem: it cannot be one, such as of a text with a NUL.
+            RowProblem: it is not a valid record, for example with a NUL in a text.
         """
         fields = await self.row(response, sentences, tokens)
         return Columns().record({**fields, **more}, row)
@@ -198,7 +198,7 @@ class Judge:
         sentences: Sequence[tuple[int, int]],
         tokens: Sequence[dict[str, Any]] = (),
     ) -> dict[str, Any]:
-        """The fields of such a record, as a row of JSON."""
+        """Return the fields of such a record, as a row of JSON."""
         fields: dict[str, Any] = {**self._fields, "response": response}
         fields["sentences"] = [list(s) for s in sentences]
         if self._samples is not None:
@@ -208,13 +208,13 @@ class Judge:
         return fields
 
     def close(self) -> None:
-        """Ask for no samples any more."""
+        """Cancel the request for samples."""
         if self._samples is not None:
             self._samples.cancel()
 
 
 def spans_of(pieces: Sequence[str], start: int = 0) -> Iterator[Span]:
-    """The sentences that pieces are, by their places in the joined text."""
+    """Yield the sentences of pieces, by their offsets in the joined text."""
     for piece in pieces:
         sentence = piece.strip()
         if sentence:

@@ -1,21 +1,21 @@
-"""Sentences of a text that is still being written."""
+"""Sentence splitting of a growing text."""
 
 from __future__ import annotations
 
 from veridical.text.sentences import split_anew
 
-#: Characters of an unfinished sentence from which on it is looked at less often.
+#: Characters of an unfinished sentence from which it is examined less often.
 _LONG = 4_000
 _STEP = 256
-#: Characters after which a text without a sentence's end is cut all the same.
+#: Maximum characters of a piece without a sentence end.
 LONGEST = 20_000
 
 
 class Cutter:
-    """Cuts a growing text into pieces, each a sentence with the white space before it.
+    """Splitter of a growing text into sentences, each with the white space before it.
 
     A sentence is final as soon as the splitter has seen the next one begin, or at the end. The
-    pieces depend on the text alone, not on how it came, and joined are the text.
+    pieces depend only on the text, not on its chunks, and joined they are the text.
     """
 
     def __init__(self) -> None:
@@ -24,11 +24,11 @@ class Cutter:
 
     @property
     def pending(self) -> str:
-        """What is not cut off yet."""
+        """Return the text that is not split off yet."""
         return self._text
 
     def feed(self, more: str) -> list[str]:
-        """The pieces that are final with this much more text."""
+        """Add text; return the pieces that are final with it."""
         self._text += more
         pieces = []
         while self._seen < len(self._text):
@@ -44,7 +44,7 @@ class Cutter:
         return pieces
 
     def end(self) -> list[str]:
-        """The rest."""
+        """Return the remaining pieces."""
         text, self._text, self._seen = self._text, "", 0
         pieces, at = [], 0
         for span in split_anew(text):
@@ -53,7 +53,7 @@ class Cutter:
         return [*pieces, text[at:]] if at < len(text) else pieces
 
     def _begins(self, at: int) -> bool:
-        """Whether a sentence may begin at this character: it follows what is no word."""
+        """Return True if a sentence may begin at this character: no word character precedes it."""
         if at >= LONGEST:
             return True
         text = self._text

@@ -1,4 +1,4 @@
-"""Errors of the guard in the shapes of the APIs that it stands before."""
+"""Errors of the guard in the formats of the proxied APIs."""
 
 from __future__ import annotations
 
@@ -19,8 +19,10 @@ _CODES = {401: "invalid_api_key", 404: "not_found", 429: "rate_limit_exceeded"}
 
 
 def shaped(scope: Scope, problem: Problem) -> App:
-    """Return the answer that says why a request was refused, as the API of its route says it: a
-    problem document at routes of the guard's own."""
+    """Return the answer to a refused request, in the format of its route's API.
+
+    At the guard's own routes it is a problem document.
+    """
     path = scope["path"]
     if not path.startswith("/v1/"):
         return problem

@@ -1,4 +1,4 @@
-"""Fields of replies besides their checked text, and which of them a held answer may have."""
+"""Unchecked fields of replies, and those allowed in a held answer."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ import re
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any, Literal, get_args
 
-#: Kinds of content that is not checked. A held answer has those that ``--pass-unchecked`` names.
+#: Kinds of content that is not checked. A held answer contains those that ``--pass-unchecked``
+#: names.
 Kind = Literal["reasoning", "tool_calls", "audio", "annotations", "other"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
-#: How records and messages call them.
+#: Names of the kinds in records and messages.
 NAMES: dict[str, str] = {
     "reasoning": "reasoning",
     "tool_calls": "tool calls",
@@ -53,17 +54,17 @@ def plain_fields(found: Mapping[str, Any], names: Iterable[str]) -> dict[str, An
 
 
 def filled(value: Any) -> bool:
-    """Return True if a field says something."""
+    """Return True if a field is not empty."""
     return value not in (None, "", [], {})
 
 
 def others(found: Mapping[str, Any], known: Collection[str]) -> dict[str, Any]:
-    """Return the fields that have no known name and say something."""
+    """Return the non-empty fields without a known name."""
     return {k: v for k, v in found.items() if k not in known and filled(v)}
 
 
 def error_fields(error: Any) -> dict[str, Any]:
-    """Return what is passed on of an upstream's error."""
+    """Return the fields of an upstream's error that are passed on."""
     if isinstance(error, str):
         return {"message": error[:_MOST_MESSAGE_CHARACTERS]}
     if not isinstance(error, Mapping):

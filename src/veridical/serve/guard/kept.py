@@ -1,7 +1,7 @@
-"""What the guard keeps: a run directory of the answers that passed it.
+"""Run directory of the answers that passed the guard.
 
-``records.jsonl`` in it has the answers as records, with what was done about them in
-``meta.guard``. The run can be read like any other (``veridical report``), also while it grows.
+Its ``records.jsonl`` contains the answers as records, with their handling in ``meta.guard``. The
+run can be read like any other (``veridical report``), also while it grows.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ _log = logging.getLogger("veridical.guard")
 
 
 class Kept:
-    """The run directory of a guard, which grows by a record an answer.
+    """Run directory of a guard, which grows by one record per answer.
 
     Args:
-        path: the folder; one of the same guard goes on.
-        settings: what makes two guards the same besides scorers and models.
+        path: the folder; an existing one of the same guard is continued.
+        settings: what distinguishes guards in addition to scorers and models.
 
     Raises:
-        UsageError: it holds another run, or cannot be written.
+        UsageError: it contains another run, or cannot be written.
     """
 
     def __init__(self, path: Path, checker: SentenceChecker, settings: dict[str, Any]) -> None:
@@ -75,17 +75,17 @@ class Kept:
         self.answers = self._next
 
     async def add(self, row: dict[str, Any], found: AnswerSummary, mine: dict[str, Any]) -> None:
-        """Keep an answer, and score it as a whole.
+        """Store an answer, and score it as a whole.
 
         Args:
             row: the fields of its record.
-            mine: what is kept of it in ``meta.guard``.
+            mine: the object for ``meta.guard``.
         """
         line = {**row, "meta": {"guard": mine}}
         if self._file is None:
             return
         number, self._next = self._next, self._next + 1
-        # as it will be read again, so that the result is bound to what is read
+        # as it will be read again, so that the result is bound to that form
         text = json.dumps(line, ensure_ascii=True)
         write_all(self._file, text.encode("ascii") + b"\n")
         self.answers += 1
@@ -100,7 +100,7 @@ class Kept:
             result = await in_time(self._checker.line(record), self._checker.deadline)
             async with self._writing:
                 await asyncio.to_thread(self._write, record, result, found)
-        except TimeoutError:  # the answer is kept nevertheless
+        except TimeoutError:  # the answer is stored nevertheless
             _log.warning("the answer in row %d was not scored as a whole in time", number)
         except Exception:
             _log.exception("the answer in row %d was not scored", number)
@@ -118,7 +118,7 @@ class Kept:
         self._decisions.append(record.row, to_json(entry))
 
     def close(self) -> None:
-        """Let the folder go. Does nothing the second time."""
+        """Close the folder. Repeated calls have no effect."""
         if self._file is not None:
             os.close(self._file)
             self._file = None

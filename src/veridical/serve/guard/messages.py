@@ -32,12 +32,12 @@ _OF_MESSAGE = ("id", "type", "role", "model", "stop_reason", "usage", "container
 
 
 class MessagesStream:
-    """A streamed answer. A channel is a block of text.
+    """Streamed answer. A channel is a block of text.
 
-    Blocks that are left out are not counted in the places of the others.
+    Blocks that are left out do not count in the indices of the others.
 
     Args:
-        passed: kinds of content that held answers have unchecked.
+        passed: kinds of content that held answers contain unchecked.
         stops: the request's stop sequences.
     """
 
@@ -89,7 +89,7 @@ class MessagesStream:
     def _side(
         self, channel: Channel | None, kind: Kind, found: Mapping[str, Any], name: str
     ) -> Pass | Drop:
-        """Return an event that is not checked, as far as held answers have it."""
+        """Return an event with unchecked content, as far as held answers may contain it."""
         if kind not in self._passed:
             return Drop(kind)
         return Pass(channel, lambda: rendered(found, name), kind)
@@ -97,7 +97,7 @@ class MessagesStream:
     def _begin(self, found: Mapping[str, Any]) -> Iterator[Piece]:
         message = found.get("message")
         if not isinstance(message, dict):
-            raise UnreadableEvent("a message is no object")
+            raise UnreadableEvent("a message is not an object")
         content = message.get("content")
         if content:  # blocks come in events of their own
             yield Drop("other")
@@ -124,7 +124,7 @@ class MessagesStream:
     def _start(self, found: Mapping[str, Any], index: int) -> Iterator[Piece]:
         block = found.get("content_block")
         if not isinstance(block, dict):
-            raise UnreadableEvent("a block is no object")
+            raise UnreadableEvent("a block is not an object")
         name = "content_block_start"
         kind = _kind_of(block)
         if kind is None:
@@ -144,10 +144,10 @@ class MessagesStream:
     def _delta(self, found: Mapping[str, Any], index: int) -> Iterator[Piece]:
         delta = found.get("delta")
         if not isinstance(delta, dict):
-            raise UnreadableEvent("a delta is no object")
+            raise UnreadableEvent("a delta is not an object")
         if delta.get("type") == "text_delta":
             if not isinstance(delta.get("text"), str):
-                raise UnreadableEvent("a delta's text is none")
+                raise UnreadableEvent("a delta's text is not a text")
             self._texts.add(index)
             yield ChannelText((index,), delta["text"])
         else:
@@ -168,12 +168,12 @@ class MessagesStream:
         yield Pass(channel, lambda: self._placed(index, {}, "content_block_stop"))
 
     def _placed(self, index: int, data: Mapping[str, Any], kind: str) -> bytes:
-        """Return an event of a block, at its place among those that are let out."""
+        """Return an event of a block, with its index among the released ones."""
         place = self._places.setdefault(index, len(self._places))
         return rendered({"type": kind, "index": place, **data}, kind)
 
     def stripped(self, event: SseEvent) -> bytes:
-        """An event as it is: this API has no log-probabilities."""
+        """Return an event as it is: this API has no log-probabilities."""
         return event.raw
 
     def text(self, channel: Channel, text: str, tokens: Sequence[Mapping[str, Any]] = ()) -> bytes:
@@ -199,7 +199,7 @@ class MessagesStream:
 
 
 class MessagesApi:
-    """The API of Anthropic's models."""
+    """Anthropic's Messages API."""
 
     name = path = "messages"
 
@@ -286,7 +286,7 @@ class MessagesApi:
 
     def put(self, reply: dict[str, Any], channel: Channel, text: str, *, blocked: bool) -> None:
         if channel[0] < 0:
-            return  # a place for notes alone
+            return  # an index without text, for notes only
         block = reply["content"][channel[0]]
         block["text"] = text
         block.pop("citations", None)
@@ -305,8 +305,7 @@ class MessagesApi:
 
 
 def _requested(found: Mapping[str, Any], stops: Collection[str]) -> str | None:
-    """Return the stop sequence of a reply if the request has it: any other is text of the
-    model."""
+    """Return the stop sequence of a reply if the request has it; any other is text of the model."""
     sequence = found.get("stop_sequence")
     return sequence if isinstance(sequence, str) and sequence in stops else None
 
@@ -319,7 +318,7 @@ def _content(reply: Mapping[str, Any]) -> list[Any]:
 
 
 def _kind_of(block: Any) -> Kind | None:
-    """Return the kind of content of a block that is not checked; None of a text."""
+    """Return the kind of a block's unchecked content; None for a text."""
     kind = block.get("type") if isinstance(block, dict) else None
     if kind == "text" and isinstance(block.get("text"), str):
         return None

@@ -1,4 +1,4 @@
-"""Metrics of the guard for Prometheus."""
+"""Guard metrics for Prometheus."""
 
 from __future__ import annotations
 
@@ -23,9 +23,7 @@ class GuardMetrics(RequestMetrics):
         self._sentences = counter("guard_sentences_total", "Sentences.", "verdict", "action")
         self._blocked = counter("guard_blocked_total", "Answers that ended at a rejected sentence.")
         self._withheld = counter("guard_withheld_total", "Answers with content left out.", "kind")
-        self._unsourced = counter(
-            "guard_no_sources_total", "Requests in which no source was found."
-        )
+        self._unsourced = counter("guard_no_sources_total", "Requests without sources.")
         self.registry.register(_OfModels(engine))
 
     def answer(self, found: AnswerSummary, *, blocked: bool) -> None:
@@ -37,11 +35,11 @@ class GuardMetrics(RequestMetrics):
             self._blocked.inc()
 
     def unsourced(self) -> None:
-        """Count a request in which no source was found."""
+        """Count a request without sources."""
         self._unsourced.inc()
 
     def withheld(self, kind: str) -> None:
-        """Count an answer of which a kind of content was left out."""
+        """Count an answer from which a kind of content was left out."""
         self._withheld.labels(kind).inc()
 
 

@@ -1,4 +1,4 @@
-"""What the events of a streamed answer carry, in one form for all APIs."""
+"""Content of streamed events, in one form for all APIs."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from typing import Any, Protocol
 from veridical.serve.guard.fields import Kind
 from veridical.serve.guard.sse import SseEvent
 
-#: Answers to one request.
+#: Maximum answers to one request.
 MOST_ANSWERS = 128
-#: One text of an answer: a choice, a part of an output, a block.
+#: Key of one text of an answer: a choice, a part of an output, a block.
 Channel = tuple[int, ...]
 
 
 @dataclass(frozen=True)
 class ChannelText:
-    """More text of a channel.
+    """Text added to a channel.
 
     Attributes:
-        tokens: log-probabilities of it, in the record's terms.
+        tokens: its log-probabilities, in a record's format.
     """
 
     channel: Channel
@@ -30,19 +30,19 @@ class ChannelText:
 
 @dataclass(frozen=True)
 class End:
-    """The channel's text is complete."""
+    """End of a channel's text."""
 
     channel: Channel
 
 
 @dataclass(frozen=True)
 class Pass:
-    """What is no text of an answer: it is passed on, once what came before is settled.
+    """Content that is not text of an answer, passed on once earlier content is settled.
 
     Attributes:
-        channel: what it belongs to; None: the whole.
+        channel: the channel that it belongs to; None: the whole stream.
         render: its bytes.
-        kind: of content that is not checked; None of what holds no text.
+        kind: of content that is not checked; None for content without text.
     """
 
     channel: Channel | None
@@ -52,14 +52,14 @@ class Pass:
 
 @dataclass(frozen=True)
 class Drop:
-    """The kinds of content that are not checked and are left out of held answers."""
+    """Kinds of unchecked content that are left out of held answers."""
 
     kind: Kind
 
 
 @dataclass(frozen=True)
 class Over:
-    """The event that ends the stream, such as ``[DONE]``."""
+    """Event that ends the stream, such as ``[DONE]``."""
 
     render: Callable[[], bytes]
 
@@ -68,81 +68,84 @@ Piece = ChannelText | End | Pass | Drop | Over
 
 
 class Stream(Protocol):
-    """One streamed answer of an API: its events read, and events of its own made."""
+    """Streamed answer of an API: a reader of its events, and a writer of own events."""
 
-    #: What was let out of each channel, for events that repeat a text.
+    #: Released text of each channel, for events that repeat a text.
     delivered: dict[Channel, str]
 
     def read(self, event: SseEvent) -> Iterator[Piece]:
-        """What an event carries, in order.
+        """Yield the content of an event, in order.
 
         Raises:
-            Unreadable: it is not what the API says.
+            Unreadable: it does not follow the API.
         """
         ...
 
     def complete(self) -> bool:
-        """Return True if the upstream said that every answer is finished."""
+        """Return True if the upstream reported the end of every answer."""
         ...
 
     def stripped(self, event: SseEvent) -> bytes:
-        """An event without log-probabilities that the guard alone has asked for."""
+        """Return an event without log-probabilities that only the guard requested."""
         ...
 
     def text(self, channel: Channel, text: str, tokens: Sequence[Mapping[str, Any]] = ()) -> bytes:
-        """An event with text of a channel, and with the log-probabilities of its tokens where the
-        client has asked for them."""
+        """Build an event with text of a channel, and with its log-probabilities if the client wants
+        them.
+        """
         ...
 
     def blocked(self, channel: Channel) -> bytes:
-        """Events that end a channel for its content."""
+        """Build events that end a channel because of its content."""
         ...
 
     def closing(self) -> bytes:
-        """The events that end a stream whose only answer was blocked."""
+        """Build the events that end a stream whose only answer was blocked."""
         ...
 
     def final(self, found: Mapping[str, Any]) -> bytes:
-        """An event with the object ``veridical``."""
+        """Build an event with the object ``veridical``."""
         ...
 
     def error(self, message: str, code: str) -> bytes:
-        """An event that clients take for an error."""
+        """Build an event that clients recognise as an error."""
         ...
 
 
 class Api(Protocol):
-    """One API that the guard speaks."""
+    """API that the guard supports."""
 
     path: str
     name: str
 
     def contexts(self, body: Mapping[str, Any], *, system: bool) -> list[dict[str, Any]]:
-        """What a request has as evidence.
+        """Return the evidence in a request.
 
         Raises:
-            RowProblem: it is no such request.
+            RowProblem: it is not a valid request.
         """
         ...
 
     def prompt(self, body: Mapping[str, Any]) -> str | list[dict[str, Any]]:
-        """A request's prompt, as a record has it."""
+        """Return a request's prompt, in a record's format."""
         ...
 
     def answers(self, body: Mapping[str, Any]) -> int:
-        """How many answers a request asks for."""
+        """Return the number of answers that a request asks for."""
         ...
 
     def with_logprobs(self, body: dict[str, Any]) -> bool:
-        """Ask for log-probabilities; False where the client has, or the API has none."""
+        """Request log-probabilities; return False if the client has, or the API has no such
+        option.
+        """
         ...
 
     def alone(self, body: Mapping[str, Any]) -> dict[str, Any]:
-        """The request for one answer that is not streamed."""
+        """Return the request for one answer without streaming."""
         ...
 
     def again(self, body: Mapping[str, Any], said: str, instruction: str) -> dict[str, Any]:
-        """The request for the rest of an answer after what was let out of it."""
+        """Return the request for the rest of an answer after its released text."""
         ...
 
     def stops(self, body: Mapping[str, Any]) -> list[str]:
@@ -157,12 +160,12 @@ class Api(Protocol):
         answers: int = MOST_ANSWERS,
         stops: Collection[str] = (),
     ) -> Stream:
-        """A reader of one streamed answer.
+        """Return a reader of one streamed answer.
 
         Args:
-            strip: log-probabilities were asked for by the guard alone.
-            passed: kinds of content that held answers have unchecked.
-            answers: as many as were asked for; a reply with more cannot be read.
+            strip: log-probabilities were requested only by the guard.
+            passed: kinds of content that held answers contain unchecked.
+            answers: the number requested; a reply with more is unreadable.
             stops: stop sequences that a held answer may repeat.
         """
         ...
@@ -174,45 +177,46 @@ class Api(Protocol):
         answers: int = MOST_ANSWERS,
         stops: Collection[str] = (),
     ) -> tuple[dict[str, Any], list[Kind]]:
-        """Return a whole reply with what a held answer may have, and the kinds that were left
-        out.
+        """Return a whole reply as a held answer, and the kinds that were left out.
 
         Raises:
-            Unreadable: it is no such reply, or has more answers than were asked for.
+            Unreadable: it is not a valid reply, or has more answers than requested.
         """
         ...
 
     def texts(self, reply: Mapping[str, Any]) -> dict[Channel, Whole]:
-        """The texts of a whole reply.
+        """Return the texts of a whole reply.
 
         Raises:
-            Unreadable: it is no such reply.
+            Unreadable: it is not a valid reply.
         """
         ...
 
     def put(self, reply: dict[str, Any], channel: Channel, text: str, *, blocked: bool) -> None:
-        """Put a text in the place of a channel's."""
+        """Replace the text of a channel."""
         ...
 
     def strip(self, reply: dict[str, Any]) -> None:
-        """Take the log-probabilities out of a whole reply."""
+        """Remove the log-probabilities from a whole reply."""
         ...
 
     def spelled(self, reply: dict[str, Any]) -> None:
-        """Leave out log-probabilities of a whole held reply whose tokens do not spell its text."""
+        """Remove log-probabilities from a whole held reply if their tokens do not spell its
+        text.
+        """
         ...
 
     def group(self, channel: Channel) -> int:
-        """Which of the answers a channel belongs to."""
+        """Return the index of the answer that a channel belongs to."""
         ...
 
 
 @dataclass(frozen=True)
 class Whole:
-    """The whole text of a channel.
+    """Whole text of a channel.
 
     Attributes:
-        kinds: of content beside it that is not checked.
+        kinds: of unchecked content next to it.
     """
 
     text: str
@@ -221,7 +225,7 @@ class Whole:
 
 
 def tokens_of(entries: Any) -> tuple[dict[str, Any], ...]:
-    """Log-probabilities as a record has them, of what OpenAI's APIs give; () of anything else."""
+    """Convert log-probabilities of OpenAI's APIs to a record's format; () for anything else."""
     if not isinstance(entries, list):
         return ()
     found = []
@@ -244,7 +248,7 @@ def tokens_of(entries: Any) -> tuple[dict[str, Any], ...]:
 
 
 def entries_of(tokens: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Log-probabilities as OpenAI's APIs give them, of those that a record has."""
+    """Convert log-probabilities of a record to the format of OpenAI's APIs."""
 
     def entry(token: Mapping[str, Any]) -> dict[str, Any]:
         text = token["token"]

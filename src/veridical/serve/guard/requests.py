@@ -1,4 +1,4 @@
-"""One request to the guard, from the client's body to what is kept of the answer."""
+"""Request to the guard, from the client's body to the stored answer."""
 
 from __future__ import annotations
 
@@ -49,9 +49,9 @@ if TYPE_CHECKING:
     from veridical.serve.guard.kept import Kept
     from veridical.serve.guard.upstream import Upstream
 
-#: Headers of a client that are sent on.
+#: Headers of a client that are passed on.
 _SENT_ON = ("anthropic-version", "anthropic-beta", "openai-beta", "x-request-id")
-#: A request's header that asks for the object ``veridical`` in a stream.
+#: Request header that enables the object ``veridical`` in a stream.
 FINAL = "x-veridical-final"
 _INSTRUCTION = (
     "State only what the sources say, and leave out what they do not tell. "
@@ -62,7 +62,7 @@ _log = logging.getLogger("veridical.guard")
 
 
 class Guarding(Protocol):
-    """The guard of an upstream, as its requests use it: :class:`~.guard.app.Guard`."""
+    """Guard of an upstream as its requests use it: :class:`~.guard.app.Guard`."""
 
     upstream: Upstream
     checker: SentenceChecker
@@ -79,7 +79,7 @@ class Guarding(Protocol):
 
 
 class GuardRequest:
-    """One request, from the client's body to what is kept of the answer."""
+    """Request, from the client's body to the stored answer."""
 
     def __init__(self, guard: Guarding, api: Api, body: dict[str, Any], scope: Scope) -> None:
         self.guard, self.api = guard, api
@@ -95,7 +95,7 @@ class GuardRequest:
             name: value for name in _SENT_ON if (value := header(scope, name)) is not None
         }
         if self.enforces and api.answers(body) > MOST_ANSWERS:
-            raise Problem(400, f"more than {MOST_ANSWERS} answers are asked for: ask for fewer")
+            raise Problem(400, f"more than {MOST_ANSWERS} answers are requested; request fewer")
         endpoint = guard.upstream.endpoint
         self.body = {**body, **endpoint.extra_body}
         if endpoint.model:
@@ -107,10 +107,10 @@ class GuardRequest:
         self._judge: Judge | None = None
 
     def _own_contexts(self, mine: Any) -> list[dict[str, Any]]:
-        """What the client has put into ``veridical``.
+        """Return the contexts that the client has put into ``veridical``.
 
         Raises:
-            Problem: 400, it is not as it should be.
+            Problem: 400, the object is invalid.
         """
         if mine is None:
             return []
@@ -118,17 +118,19 @@ class GuardRequest:
             raise Problem(400, "veridical: must be an object")
         for name in mine:
             if name != "contexts":
-                raise Problem(400, f"veridical: has no field {name[:40]!r}; it has contexts")
+                raise Problem(
+                    400, f"veridical: unknown field {name[:40]!r}; the only field is contexts"
+                )
         try:
             return documents_of(mine.get("contexts"), "veridical.contexts")
         except RowProblem as e:
             raise Problem(400, f"{e.field}: {e.error}") from None
 
     def _evidence(self, body: Mapping[str, Any]) -> list[dict[str, Any]]:
-        """What the request has as evidence.
+        """Return the evidence of the request.
 
         Raises:
-            Problem: 400, it cannot be read, and answers are held.
+            Problem: 400, it is unreadable, and answers are held.
         """
         try:
             found = self.api.contexts(body, system=self.guard.rules.system_prompt)
@@ -136,15 +138,15 @@ class GuardRequest:
             return found
         except (RowProblem, KeyError, TypeError) as e:
             field = getattr(e, "field", None)
-            text = f"{field}: {e}" if field else f"the request cannot be read: {e}"
+            text = f"{field}: {e}" if field else f"the request is unreadable: {e}"
             if self.enforces:
                 raise Problem(400, text) from None
-            self.notes.append(f"no evidence was read: {text}"[:300])
+            self.notes.append(f"the evidence is unreadable: {text}"[:300])
             self.prompt = ""
             return []
 
     def judge(self) -> Judge:
-        """Judges this request's answers; other answers are asked for when it is first needed."""
+        """Return the judge of this request's answers; samples are requested on first use."""
         if self._judge is None:
             checker = self.guard.checker
             samples = self._samples() if checker.wants_samples else None
@@ -154,7 +156,7 @@ class GuardRequest:
         return self._judge
 
     async def _samples(self) -> list[str]:
-        """The texts of other answers to the request."""
+        """Return the texts of other answers to the request."""
         body = self.api.alone(self.body)
         if not body.get("temperature"):
             body["temperature"] = 1.0
@@ -167,7 +169,7 @@ class GuardRequest:
         )
         texts = [t for r in replies if r is not None and (t := self._text(r)) is not None]
         if len(texts) < len(replies):
-            self.notes.append(f"{len(replies) - len(texts)} samples could not be had")
+            self.notes.append(f"{len(replies) - len(texts)} samples could not be obtained")
         return texts
 
     def _text(self, reply: Mapping[str, Any]) -> str | None:
@@ -177,7 +179,7 @@ class GuardRequest:
             return None
 
     def make(self) -> Answer:
-        """An answer that is judged and handled as the policy says."""
+        """Build an answer that is judged and handled as the policy states."""
         return Answer(
             self.judge(),
             Handling(self.guard.rules, self._rewrite, self._again),
@@ -186,8 +188,7 @@ class GuardRequest:
         )
 
     async def _again(self, said: str) -> str | None:
-        """The rest of an answer after what was let out, with the evidence before the model's
-        eyes."""
+        """Return the rest of an answer, regenerated with the evidence in the prompt, or None."""
         sources = "\n\n".join(f"[{i}] {c['text']}" for i, c in enumerate(self.contexts, 1))
         instruction = (_ON if said else "") + _INSTRUCTION + sources
         reply = await self.guard.upstream.ask(
@@ -196,7 +197,7 @@ class GuardRequest:
         return None if reply is None else self._text(reply)
 
     async def _rewrite(self, finding: Finding) -> str | None:
-        """A sentence as the upstream writes it by the evidence."""
+        """Return a sentence as rewritten by the upstream with the evidence, or None."""
         record, result = finding.record, finding.result
         if record is None or result is None or (scorer := scorer_of(result)) is None:
             return None
@@ -225,13 +226,13 @@ class GuardRequest:
         return " ".join(w.strip() for w in written if w.strip()) or None
 
     async def answer(self, send: Send) -> None:
-        """Send the request on, and what comes of it to the client."""
+        """Send the request to the upstream, and its outcome to the client."""
         guard = self.guard
         if not self.contexts:
             guard.unsourced()
         early = guard.checker.wants_samples and guard.mode != "monitor"
         if early:
-            self.judge()  # the samples are written while the answer is
+            self.judge()  # samples are written concurrently with the answer
         try:
             async with guard.upstream.send(self.api.path, self.body, self.headers) as response:
                 if response.status_code != 200:
@@ -246,7 +247,7 @@ class GuardRequest:
             raise
 
     async def _refused(self, response: httpx.Response, send: Send) -> None:
-        """The upstream's own error, as it is, but for its key."""
+        """Pass on the upstream's own error, without its key."""
         body = await error_of(response)
         key = self.guard.upstream.endpoint.key()
         if key and key.encode() in body:
@@ -307,14 +308,14 @@ class GuardRequest:
             await send({"type": "http.response.body", "body": b""})
         except BaseException as e:
             gone = isinstance(e, (asyncio.CancelledError, TimeoutError))
-            flight.note("the client went before the end" if gone else BROKEN)
+            flight.note("the client disconnected before the end" if gone else BROKEN)
             if guard.mode != "monitor" or not isinstance(e, OSError):
                 raise
         finally:
             guard.behind(self._keep_flight(flight))
 
     def _warn(self, notes: Sequence[str] = ()) -> None:
-        """Tell the operator, once each, what is left out of held answers."""
+        """Warn the operator, once per kind, of content that is left out of held answers."""
         for note in dict.fromkeys([*notes, *self.notes]):
             kind = note.removeprefix("withheld: ")
             if kind != note:
@@ -336,7 +337,7 @@ class GuardRequest:
         try:
             body = await whole(response)
         except (BodyError, OSError) as e:
-            raise Problem(502, f"the upstream's reply cannot be used: {e}") from None
+            raise Problem(502, f"the upstream's reply is unusable: {e}") from None
         if guard.mode == "monitor":
             await send_whole(send, 200, body, {"x-veridical-mode": "monitor"}, kind)
             guard.behind(self._watch_whole(body))
@@ -344,14 +345,14 @@ class GuardRequest:
         try:
             reply = parse_json(body, LONGEST_REPLY)
             if not isinstance(reply, dict):
-                raise UnreadableEvent("the reply is no JSON object")
+                raise UnreadableEvent("the reply is not a JSON object")
             if self.enforces:
                 most, stops = self.api.answers(self.body), self.api.stops(self.body)
                 reply, out = self.api.cleaned(reply, guard.passed, most, stops)
                 self.notes += [f"withheld: {NAMES[kind]}" for kind in dict.fromkeys(out)]
             texts = self.api.texts(reply)
         except BodyError:  # whose message quotes the reply
-            await self._unreadable(body, kind, "the reply is no JSON that can be read", send)
+            await self._unreadable(body, kind, "the reply is not valid JSON", send)
             return
         except UnreadableEvent as e:
             await self._unreadable(body, kind, str(e), send)
@@ -382,8 +383,11 @@ class GuardRequest:
         await send_whole(send, 200, json.dumps(reply).encode("ascii"), headers)
 
     async def _judged(self, texts: Mapping[Channel, Whole]) -> dict[Channel, Answer]:
-        """The texts of a whole reply, judged: those of one answer in order, and nothing of it
-        after what is blocked; several answers side by side."""
+        """Judge the texts of a whole reply.
+
+        Texts of one answer are judged in order, and none after a blocked one; several answers
+        concurrently.
+        """
         answers = {channel: self.make() for channel in texts}
 
         async def one(channels: Sequence[Channel]) -> None:
@@ -405,7 +409,7 @@ class GuardRequest:
         return answers
 
     async def _unreadable(self, body: bytes, kind: str, why: str, send: Send) -> None:
-        """A reply that cannot be looked at."""
+        """Handle a reply that is unreadable."""
         self.notes.append(f"{UNREADABLE}: {why}")
         self.guard.behind(self._keep(0, [self.make()], self.notes))
         if self.enforces and self.guard.checker.on_error == "closed":
@@ -436,8 +440,9 @@ class GuardRequest:
     # kept
 
     async def _keep(self, index: int, answers: Sequence[Answer], notes: Sequence[str]) -> None:
-        """Keep one answer: what was received, what of it was checked and let out, and why not
-        all, where it was not."""
+        """Store one answer: the received, checked and released text, and the reasons for
+        differences.
+        """
         guard = self.guard
         found = summary(answers)
         guard.count(found, blocked=any(a.blocked for a in answers), sourced=bool(self.contexts))
@@ -446,7 +451,7 @@ class GuardRequest:
         try:
             await guard.kept.add(*await self._row(index, answers, notes, found))
         except Exception:
-            _log.exception("an answer could not be kept")
+            _log.exception("an answer could not be stored")
 
     async def _row(
         self, index: int, answers: Sequence[Answer], notes: Sequence[str], found: AnswerSummary
@@ -482,8 +487,10 @@ class GuardRequest:
 
 
 def _error_alone(body: bytes) -> bytes:
-    """Return the error of an upstream without what else its reply has, such as what the model
-    wrote before it failed."""
+    """Return the error of an upstream without the rest of its reply.
+
+    The rest may contain text that the model wrote before it failed.
+    """
     try:
         found = parse_json(body, LONGEST_ERROR)
     except BodyError:
@@ -496,7 +503,7 @@ def _error_alone(body: bytes) -> bytes:
 
 
 def _seed(body: Mapping[str, Any], i: int) -> dict[str, Any]:
-    """Samples of a seed are the same, so each has its own."""
+    """Give each sample a seed of its own, because samples of one seed are equal."""
     seed = body.get("seed")
     return {"seed": seed + i + 1} if isinstance(seed, int) else {}
 

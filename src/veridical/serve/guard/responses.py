@@ -31,14 +31,14 @@ _OF_ITEM = ("id", "type", "role", "status", "phase")
 
 
 class ResponsesStream:
-    """A streamed answer. A channel is a part of an item of the output.
+    """Streamed answer. A channel is a part of an item of the output.
 
-    Events that repeat a text, such as the last one, are passed on with what was let out of it.
-    Items and parts that are left out are not counted in the places of the others.
+    Events that repeat a text, such as the last one, are passed on with the released text. Items and
+    parts that are left out do not count in the indices of the others.
 
     Args:
-        strip: log-probabilities are the guard's own and are left out.
-        passed: kinds of content that held answers have unchecked.
+        strip: log-probabilities were requested only by the guard and are left out.
+        passed: kinds of content that held answers contain unchecked.
     """
 
     def __init__(self, *, strip: bool, passed: Collection[Kind] = ()) -> None:
@@ -85,7 +85,7 @@ class ResponsesStream:
         if kind in ("response.output_text.delta", "response.refusal.delta"):
             delta = found.get("delta")
             if not isinstance(delta, str):
-                raise UnreadableEvent("a delta is no text")
+                raise UnreadableEvent("a delta is not a text")
             channel = self._channel(found)
             self._items[channel] = str(found.get("item_id", ""))
             self._kinds[channel] = kind.split(".")[1]
@@ -103,7 +103,7 @@ class ResponsesStream:
         yield Pass(None, lambda: self._snapshot(kind, found), passed)
 
     def _side(self, kind: str, found: Mapping[str, Any]) -> Kind | None:
-        """Return the kind of content that is not checked which an event is of."""
+        """Return the kind of unchecked content of an event, or None."""
         index = _index(found.get("output_index"))
         if kind.startswith("response.output_item."):
             side = _kind_of_item(found.get("item"))
@@ -127,7 +127,7 @@ class ResponsesStream:
         return "tool_calls" if any(part in kind for part in _TOOLS) else "other"
 
     def _inner(self, found: Mapping[str, Any]) -> list[Kind]:
-        """Return the kinds of content that are not checked inside an event that is passed on."""
+        """Return the kinds of unchecked content inside an event that is passed on."""
         response = found.get("response")
         output = response.get("output") if isinstance(response, dict) else None
         kinds: list[Kind] = []
@@ -137,7 +137,7 @@ class ResponsesStream:
         return kinds
 
     def _texts(self, kind: str, found: Mapping[str, Any]) -> Iterator[tuple[Channel, str]]:
-        """Channels that are complete, with the whole text of each, by an event that has it."""
+        """Yield the channels that an event completes, with the whole text of each."""
         if kind in ("response.output_text.done", "response.refusal.done"):
             named = kind.split(".")[1]
             self._kinds[self._channel(found)] = named
@@ -158,11 +158,11 @@ class ResponsesStream:
             yield channel, text
 
     def _catch_up(self, channel: Channel, text: str) -> Iterator[Piece]:
-        """A text that was not, or not all, told by deltas; a complete one ends."""
+        """Add the text of a channel that its deltas did not contain; end a complete one."""
         seen = self._seen.get(channel, "")
         if text != seen and channel not in self._ended:
             if not text.startswith(seen):
-                raise UnreadableEvent("a text is not what its deltas said")
+                raise UnreadableEvent("a text differs from its deltas")
             self._seen[channel] = text
             yield ChannelText(channel, text[len(seen) :])
         if channel not in self._ended:
@@ -170,12 +170,12 @@ class ResponsesStream:
             yield End(channel)
 
     def _place(self, *indexes: int) -> int:
-        """Return the place of an item, or of a part of one, among those that are let out."""
+        """Return the index of an item, or of a part of one, among the released ones."""
         places = self._places.setdefault(indexes[:-1], {})
         return places.setdefault(indexes[-1], len(places))
 
     def _place_of(self, found: Mapping[str, Any]) -> dict[str, int]:
-        """Return the places that an event names, among what is let out."""
+        """Return the indices in an event, among the released items and parts."""
         made = {}
         if "output_index" in found:
             index = _index(found["output_index"])
@@ -192,7 +192,7 @@ class ResponsesStream:
         return _index(found.get("output_index")), _index(found.get("content_index"))
 
     def _snapshot(self, kind: str, found: Mapping[str, Any]) -> bytes:
-        """An event whose texts are those that were let out."""
+        """Return an event with its texts replaced by the released ones."""
         named = plain_fields(found, ("item_id", "sequence_number"))
         made: dict[str, Any] = {"type": kind, **named, **self._place_of(found)}
         if kind in ("response.output_text.done", "response.refusal.done"):
@@ -215,12 +215,14 @@ class ResponsesStream:
         text = self._let_out(channel)
         made = _made_part(part["type"], text)
         if "annotations" in self._passed and text == _said(part) and "text" in made:
-            made["annotations"] = part.get("annotations") or []  # they have places in the text
+            made["annotations"] = (
+                part.get("annotations") or []
+            )  # annotations refer to offsets in the text
         return made
 
     def _item(self, item: Mapping[str, Any], index: int) -> dict[str, Any]:
         if item.get("type") != "message":
-            return dict(item)  # of a kind that is passed
+            return dict(item)  # of a kind that is passed on
         content = item.get("content")
         made = plain_fields(item, _OF_ITEM)
         made["content"] = [
@@ -242,14 +244,14 @@ class ResponsesStream:
         return made
 
     def _numbered(self, made: Mapping[str, Any], kind: str) -> bytes:
-        """Its place in the stream: events are left out and added."""
+        """Return an event with its sequence number: events are left out and added."""
         if "sequence_number" in made:
             made = {**made, "sequence_number": self._number}
         self._number += 1
         return rendered(made, kind)
 
     def stripped(self, event: SseEvent) -> bytes:
-        """An event without the log-probabilities that the guard asked for."""
+        """Return an event without the log-probabilities that only the guard requested."""
         if not self._strip or event.data is None or '"logprobs"' not in event.data:
             return event.raw
         return rendered(_without(event.object), event.name)
@@ -322,7 +324,7 @@ class ResponsesStream:
 
 
 class ResponsesApi:
-    """The responses API."""
+    """Responses API."""
 
     name = path = "responses"
 
@@ -337,7 +339,7 @@ class ResponsesApi:
         return 1
 
     def stops(self, body: Mapping[str, Any]) -> list[str]:
-        return []  # its replies do not repeat them
+        return []  # its replies do not repeat stop sequences
 
     def with_logprobs(self, body: dict[str, Any]) -> bool:
         wanted = "message.output_text.logprobs"
@@ -413,7 +415,7 @@ class ResponsesApi:
         try:
             part = reply["output"][channel[0]]["content"][channel[1]]
         except (KeyError, IndexError, TypeError):
-            return  # a place for notes alone
+            return  # an index without text, for notes only
         part[_TEXT_OF[part["type"]]] = text
         part.update(annotations=[], logprobs=[])
         reply.pop("output_text", None)
@@ -440,7 +442,7 @@ class ResponsesApi:
 
 
 def _without(value: Any) -> Any:
-    """A value without log-probabilities anywhere in it."""
+    """Return a value without log-probabilities at any depth."""
     if isinstance(value, dict):
         return {k: [] if k == "logprobs" else _without(v) for k, v in value.items()}
     if isinstance(value, list):
@@ -464,7 +466,7 @@ def _parts(item: Any, index: int) -> Iterator[tuple[Channel, str]]:
 
 
 def _kind_of_item(item: Any) -> Kind | None:
-    """Return the kind of content of an item that is not checked; None of a message."""
+    """Return the kind of an item's unchecked content; None for a message."""
     kind = item.get("type") if isinstance(item, dict) else None
     if kind == "message":
         return None
@@ -475,7 +477,7 @@ def _kind_of_item(item: Any) -> Kind | None:
 
 
 def _kind_of_part(part: Any) -> Kind | None:
-    """Return the kind of content of a part that is not checked; None of a text."""
+    """Return the kind of a part's unchecked content; None for a text."""
     kind = part.get("type") if isinstance(part, dict) else None
     if not isinstance(kind, str):
         return "other"
@@ -496,7 +498,7 @@ def _kinds_of_parts(item: Any) -> list[Kind]:
 
 
 def _cleaned_item(item: dict[str, Any], passed: Collection[Kind], out: list[Kind]) -> Any:
-    """Return a message with what a held answer may have; what is left out is added to ``out``."""
+    """Return a message as a held answer may contain it; add the kinds left out to ``out``."""
     content, parts = item.get("content"), []
     for part in content if isinstance(content, list) else ():
         kind = _kind_of_part(part)
@@ -523,7 +525,7 @@ def _made_part(kind: str, text: str) -> dict[str, Any]:
 
 
 def _made_response(response: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a response without its output, and without texts."""
+    """Return a response without its output and texts."""
     made = plain_fields(response, response)
     for name in ("output", "output_text", "instructions", "input", "prompt", "error"):
         made.pop(name, None)
@@ -538,7 +540,7 @@ def _said(part: Mapping[str, Any]) -> str:
 
 def _text(value: Any) -> str:
     if not isinstance(value, str):
-        raise UnreadableEvent("a text is none")
+        raise UnreadableEvent("a text is not a text value")
     return value
 
 
@@ -546,5 +548,5 @@ def _index(value: Any) -> int:
     if value is None:
         return 0
     if not isinstance(value, int):
-        raise UnreadableEvent("an index is no number")
+        raise UnreadableEvent("an index is not a number")
     return value

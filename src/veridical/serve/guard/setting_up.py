@@ -1,4 +1,4 @@
-"""A guard made of what its options name."""
+"""Guard set-up from command options."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from veridical.serve.keys import Key
 
 
-#: Without ``--policy``: what the verdicts speak against is rejected.
+#: Policy without ``--policy``: reject by verdict.
 DEFAULT_POLICY: dict[str, Any] = {
     "accept": 1.0,
     "rules": [
@@ -29,11 +29,10 @@ DEFAULT_POLICY: dict[str, Any] = {
 
 
 def scorers_of(file: PolicyFile, where: str) -> list[BoundScorer]:
-    """The scorers of a guard: those of the default, which make the verdict, and those that the
-    policy names.
+    """Return the scorers of a guard: those of the default and those that the policy names.
 
     Raises:
-        UsageError: it names one that is unknown.
+        UsageError: the policy names an unknown scorer.
     """
     bound = resolve(None)
     keys = {b.key for b in bound}
@@ -55,7 +54,7 @@ def policy_and_scorers(path: Path | None) -> tuple[PolicyFile, Policy, list[Boun
     """Read a policy file for a guard; without one, return the policy that rejects by verdict.
 
     Raises:
-        UsageError: the file is no policy, or names what is not there.
+        UsageError: the file is not a policy, or names a missing scorer or file.
     """
     if path is None:
         file = policy_of(DEFAULT_POLICY, "the default policy")
@@ -64,22 +63,22 @@ def policy_and_scorers(path: Path | None) -> tuple[PolicyFile, Policy, list[Boun
     file = read_policy(path)
     policy, scorers = Policy.read(path, scorers_of(file, f"policy {path}"))
     if file.guard.on_reject == "repair" and policy.by is not None:
-        raise UsageError(f"policy {path}: strata are of records, and a request has none")
+        raise UsageError(f"policy {path}: a guard does not support strata; remove them")
     return file, policy, scorers
 
 
 def read_guard_keys(path: Path) -> list[Key]:
-    """The keys of a file, for a guard.
+    """Read the keys file of a guard.
 
     Raises:
-        UsageError: as of :func:`~veridical.serve.keys.read_keys`; or one has a limit that a guard
-            cannot hold it to: it does not know what the upstream's answers cost.
+        UsageError: as :func:`~veridical.serve.keys.read_keys`; or a key has a money limit, which a
+            guard cannot enforce, because it does not know the upstream's costs.
     """
     keys = read_keys(path)
     for key in keys:
         if key.usd_per_day is not None:
             raise UsageError(
-                f"--keys {display(path)}: the key {visible(key.name)!r} has usd_per_day, and a "
-                "guard does not count money: use requests_per_minute, or a file of its own"
+                f"--keys {display(path)}: the key {visible(key.name)!r} has usd_per_day, which a "
+                "guard does not support; use requests_per_minute, or a separate file"
             )
     return keys

@@ -1,4 +1,4 @@
-"""Server-sent events, from bytes in whatever pieces they come, and back to bytes."""
+"""Server-sent events: parsing of byte chunks, and rendering."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from typing import Any
 from veridical.io.lines import from_json
 from veridical.io.problems import RowProblem
 
-#: Bytes of one event.
+#: Maximum bytes of one event.
 LONGEST_EVENT = 8 * 2**20
-#: A comment without text, which keeps a connection alive.
+#: Comment without text, which keeps a connection alive.
 KEEP_ALIVE = b":\n\n"
 _END = re.compile(rb"(?:\r\n|\r(?!\n)|\n){2}")
 _LINE = re.compile(r"\r\n|\r|\n")
 
 
 class UnreadableEvent(Exception):
-    """An event that is not what its API says, so that what it carries cannot be checked."""
+    """Event that does not follow its API, so that its content cannot be checked."""
 
 
 @dataclass(frozen=True)
 class SseEvent:
-    """One event, as it came.
+    """Event as received.
 
     Attributes:
         raw: its bytes, with the blank line that ends it.
@@ -39,7 +39,7 @@ class SseEvent:
         try:
             text = self.raw.decode("utf-8")
         except UnicodeDecodeError:
-            raise UnreadableEvent("an event is no UTF-8") from None
+            raise UnreadableEvent("an event is not UTF-8") from None
         name, data = None, []
         for line in _LINE.split(text.removeprefix("\ufeff")):
             field, _, value = line.partition(":")
@@ -52,32 +52,32 @@ class SseEvent:
 
     @property
     def name(self) -> str | None:
-        """Its field ``event``."""
+        """Return its field ``event``."""
         return self._fields[0]
 
     @property
     def data(self) -> str | None:
-        """Its field ``data``, of several lines joined; None of a comment or a keep-alive."""
+        """Return its field ``data``, several lines joined; None for a comment or a keep-alive."""
         return self._fields[1]
 
     @cached_property
     def object(self) -> dict[str, Any]:
-        """The data as a JSON object.
+        """Return the data as a JSON object.
 
         Raises:
-            Unreadable: it is none.
+            Unreadable: it is not a JSON object.
         """
         try:
-            value = from_json((self.data or "").encode("utf-8"), "no JSON")
+            value = from_json((self.data or "").encode("utf-8"), "not JSON")
         except RowProblem:
-            raise UnreadableEvent("an event is no JSON") from None
+            raise UnreadableEvent("an event is not JSON") from None
         if not isinstance(value, dict):
-            raise UnreadableEvent("an event is no JSON object")
+            raise UnreadableEvent("an event is not a JSON object")
         return value
 
 
 class Events:
-    """Splits bytes into events. How the bytes are cut into pieces changes nothing."""
+    """Splitter of bytes into events, independent of chunk boundaries."""
 
     def __init__(self, longest: int = LONGEST_EVENT) -> None:
         self._buffer = bytearray()
@@ -85,10 +85,10 @@ class Events:
         self._longest = longest
 
     def feed(self, piece: bytes) -> list[SseEvent]:
-        """The events that are complete with this piece.
+        """Add a chunk; return the events that are complete with it.
 
         Raises:
-            Unreadable: one is too long.
+            Unreadable: an event is too long.
         """
         self._buffer += piece
         found = []
@@ -106,12 +106,14 @@ class Events:
         return found
 
     def rest(self) -> bytes:
-        """The bytes of an event that was not finished; an event, where only its last newline is
-        missing (see :meth:`last`)."""
+        """Return the bytes of an unfinished event.
+
+        They are an event if only its last newline is missing (see :meth:`last`).
+        """
         return bytes(self._buffer)
 
     def last(self) -> list[SseEvent]:
-        """At the end of the bytes: the event whose blank line is all that is missing."""
+        """Return the final event if only its blank line is missing."""
         rest = self.rest()
         if not rest.strip():
             return []
@@ -122,7 +124,7 @@ class Events:
 
 
 async def events_of(pieces: AsyncIterator[bytes]) -> AsyncIterator[SseEvent]:
-    """The events of a stream of bytes.
+    """Yield the events of a stream of bytes.
 
     Raises:
         EOFError: it ended within an event.
@@ -139,12 +141,12 @@ async def events_of(pieces: AsyncIterator[bytes]) -> AsyncIterator[SseEvent]:
 
 
 def rendered(data: Mapping[str, Any] | str, name: str | None = None) -> bytes:
-    """An event with these data."""
+    """Render an event with this data."""
     text = data if isinstance(data, str) else json.dumps(data, ensure_ascii=False)
     head = f"event: {name}\n" if name else ""
     return f"{head}data: {text}\n\n".encode("utf-8", "surrogatepass")
 
 
 def comment(data: Mapping[str, Any]) -> bytes:
-    """A comment, which clients pass over: ``: veridical {...}``."""
+    """Render a comment, which clients skip: ``: veridical {...}``."""
     return f": veridical {json.dumps(data)}\n\n".encode("ascii")

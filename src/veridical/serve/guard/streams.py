@@ -1,4 +1,4 @@
-"""Streamed answers: watched while they pass, or held until they are checked."""
+"""Streamed answers: observed while they pass, or held until they are checked."""
 
 from __future__ import annotations
 
@@ -27,22 +27,22 @@ from veridical.serve.guard.sse import Events, SseEvent, UnreadableEvent, comment
 if TYPE_CHECKING:
     from veridical.serve.guard.pieces import Api, Stream
 
-BROKEN = "the upstream's answer broke off"
-UNREADABLE = "an event could not be read"
+BROKEN = "the upstream's answer was interrupted"
+UNREADABLE = "an event was unreadable"
 WITHHELD = "the answer was withheld: a sentence was rejected"
-#: Pieces of several answers that are read while earlier ones are checked.
+#: Maximum pieces of several answers that are read while earlier ones are checked.
 _AHEAD = 1024
 
 
 @dataclass
 class Flight:
-    """The answers of one streamed reply.
+    """Answers of one streamed reply.
 
     Attributes:
-        make: an :class:`Answer` for a new channel.
-        final: whether the client asked for the object ``veridical``.
-        alone: whether one answer alone was asked for, so that blocking it ends the stream.
-        over: the event that ends the stream has come.
+        make: creates an :class:`Answer` for a new channel.
+        final: whether the client requested the object ``veridical``.
+        alone: whether a single answer was requested, so that blocking it ends the stream.
+        over: whether the event that ends the stream has arrived.
     """
 
     api: Api
@@ -62,7 +62,7 @@ class Flight:
 
     @property
     def whole(self) -> bool:
-        """Return True if the upstream said that the answer is finished."""
+        """Return True if the upstream reported the end of the answer."""
         return self.over or self.stream.complete()
 
     def note(self, text: str) -> None:
@@ -70,19 +70,19 @@ class Flight:
             self.notes.append(text)
 
     def unchecked(self, kind: Kind | None, *, withheld: bool = False) -> None:
-        """Note a kind of content that was not checked."""
+        """Record a kind of content that was not checked."""
         if kind is not None and (withheld or kind != "other"):
             self.note(f"{'withheld' if withheld else 'not checked'}: {NAMES[kind]}")
 
     def groups(self) -> dict[int, list[Answer]]:
-        """The channels of each answer, in order."""
+        """Return the channels of each answer, in order."""
         found: dict[int, list[Answer]] = {}
         for channel in sorted(self.answers):
             found.setdefault(self.api.group(channel), []).append(self.answers[channel])
         return found
 
     def document(self) -> dict[str, Any]:
-        """The object ``veridical``: of all answers together, and of each."""
+        """Return the object ``veridical``: of all answers together, and of each."""
         groups = self.groups()
         every = summary([a for answers in groups.values() for a in answers])
         found = every.document()
@@ -93,8 +93,10 @@ class Flight:
 
 
 async def monitored(flight: Flight, pieces: AsyncIterator[bytes]) -> AsyncGenerator[bytes, None]:
-    """The bytes as they come, each sent before it is looked at. What they said is judged by
-    :func:`judge_all`, afterwards."""
+    """Yield the bytes as received, each sent before it is examined.
+
+    The text is judged by :func:`judge_all` afterwards.
+    """
     splitter, readable = Events(), True
     try:
         async for piece in pieces:
@@ -131,7 +133,7 @@ def _watch(flight: Flight, event: SseEvent) -> None:
 
 
 async def judge_all(flight: Flight) -> None:
-    """Judge what was said by all channels that were watched."""
+    """Judge the text of all observed channels."""
     for answer in flight.answers.values():
         cutter = Cutter()
         if len(answer.received) > LONGEST_ANSWER:
@@ -143,7 +145,7 @@ async def judge_all(flight: Flight) -> None:
 
 
 class Annotating:
-    """Passes events on as they come, with what was found out as comments between them."""
+    """Stream that passes events on as received, with findings as comments in between."""
 
     def __init__(self, flight: Flight) -> None:
         self._flight = flight
@@ -153,7 +155,7 @@ class Annotating:
         self._told = 0
 
     async def run(self, pieces: AsyncIterator[bytes]) -> AsyncGenerator[bytes, None]:
-        """The events, and comments such as ``: veridical {"choice": 0, "start": 0, ...}``."""
+        """Yield the events, and comments such as ``: veridical {"choice": 0, "start": 0, ...}``."""
         events = events_of(pieces)
         coming: asyncio.Task[SseEvent] | None = None
         over: bytes | None = None
@@ -206,7 +208,7 @@ class Annotating:
             self._keep()
 
     def _see(self, event: SseEvent) -> tuple[bytes, bool]:
-        """The bytes to pass on, and whether they end the stream."""
+        """Return the bytes to pass on, and whether they end the stream."""
         flight, ended = self._flight, False
         raw = event.raw
         try:
@@ -244,7 +246,7 @@ class Annotating:
         await asyncio.gather(*(task for _, _, _, task in self._judging))
 
     def _ready(self) -> list[bytes]:
-        """Comments on the sentences that are judged, in the order of the text."""
+        """Return comments on the judged sentences, in the order of the text."""
         told = []
         while self._told < len(self._judging) and self._judging[self._told][3].done():
             channel, at, piece, task = self._judging[self._told]
@@ -259,9 +261,9 @@ class Annotating:
         return told
 
     def _keep(self) -> None:
-        """Say of what was not judged that it was not."""
+        """Record the text that was not judged."""
         if self._told < len(self._judging):
-            self._flight.note("not all sentences were judged: the stream was given up")
+            self._flight.note("some sentences were not judged: the stream was abandoned")
 
 
 async def _next(events: AsyncIterator[SseEvent]) -> SseEvent:
@@ -270,10 +272,10 @@ async def _next(events: AsyncIterator[SseEvent]) -> SseEvent:
 
 @dataclass(frozen=True)
 class _Settled:
-    """What became of a piece of a channel.
+    """Outcome of a piece of a channel.
 
     Attributes:
-        delivered: what was let out of the channel up to it.
+        delivered: the text released from the channel up to it.
         blocked: whether the channel is blocked, and ``now``: whether by this piece.
     """
 
@@ -283,16 +285,16 @@ class _Settled:
     now: bool = False
 
 
-#: What is read of a stream: a piece, with the work on it where it is of a channel that has text;
-#: or an event that is let through as it is.
+#: Item read from a stream: a piece with its pending outcome if its channel has text, or an event
+#: that is released as it is.
 _Turn = tuple[Piece | bytes, "asyncio.Task[_Settled] | None"]
 
 
 class Holding:
-    """Lets text out when it is checked: sentence by sentence, or all at its end.
+    """Stream that releases text when it is checked: by sentence, or all at its end.
 
-    What belongs to one answer is settled in order; several answers are checked side by side. What
-    is let out is in the order of what came, whatever took longer.
+    Pieces of one answer are settled in order; several answers are checked concurrently. Text is
+    released in the order of arrival, whatever took longer.
     """
 
     def __init__(self, flight: Flight, *, open_on_error: bool) -> None:
@@ -303,7 +305,7 @@ class Holding:
         self._sent: dict[Channel, str] = {}
 
     async def run(self, pieces: AsyncIterator[bytes]) -> AsyncGenerator[bytes, None]:
-        """The events of the answer as far as it is let out."""
+        """Yield the released events of the answer."""
         flight, stream = self._flight, self._flight.stream
         over: Callable[[], bytes] | None = None
         trouble: tuple[str, str] | None = None
@@ -339,11 +341,11 @@ class Holding:
             yield stream.final(flight.document())
         ends = stream.closing() if cut else b"" if over is None else over()
         error = b"" if trouble is None else stream.error(*trouble)
-        # what comes after [DONE] is not read
+        # events after [DONE] are not read
         yield error + ends if ends.endswith(b"[DONE]\n\n") else ends + error
 
     async def _read(self, pieces: AsyncIterator[bytes]) -> AsyncGenerator[_Turn, None]:
-        """What comes, with the work that is begun on it."""
+        """Yield what is read, with its pending outcome."""
         flight = self._flight
         async for event in events_of(pieces):
             try:
@@ -351,7 +353,7 @@ class Holding:
             except UnreadableEvent as e:
                 if not self._open:
                     raise
-                flight.note(f"{UNREADABLE}, and was let through: {e}")
+                flight.note(f"{UNREADABLE}, and was passed on: {e}")
                 yield event.raw, None
                 continue
             for piece in carried:
@@ -366,7 +368,7 @@ class Holding:
                     return
 
     def _begin(self, channel: Channel, piece: ChannelText | End | Pass) -> asyncio.Task[_Settled]:
-        """Settle a piece once those before it in its channel are."""
+        """Settle a piece once the earlier ones of its channel are settled."""
         self._flight.answer(channel)
         work = self._settled(channel, piece, self._last.get(channel))
         self._last[channel] = task = asyncio.ensure_future(work)
@@ -391,7 +393,7 @@ class Holding:
         return _Settled(tuple(out), answer.delivered, answer.blocked, now)
 
     async def _take(self, piece: Piece | bytes, work: asyncio.Task[_Settled] | None) -> list[bytes]:
-        """The events that a piece is let out as."""
+        """Return the events in whose form a piece is released."""
         if isinstance(piece, bytes):
             return [piece]
         if isinstance(piece, Drop):
@@ -417,14 +419,14 @@ class Holding:
         return out
 
     async def _settle(self) -> list[bytes]:
-        """Let out what is left of texts whose end was not told."""
+        """Release the rest of texts whose end was not reported."""
         channels = list(self._flight.answers)
         ended = await asyncio.gather(*(self._settled(c, End(c), None) for c in channels))
         found = zip(channels, ended, strict=True)
         return [event for channel, settled in found for event in self._let_out(channel, settled)]
 
     def _stop(self) -> None:
-        """Give up work that nobody waits for, and say what was let out in the end."""
+        """Cancel pending work, and record the text released so far."""
         for task in self._last.values():
             task.cancel()
         for channel, answer in self._flight.answers.items():
@@ -432,7 +434,7 @@ class Holding:
 
 
 async def _ahead(turns: AsyncGenerator[_Turn, None]) -> AsyncGenerator[_Turn, None]:
-    """Turns as they come, read ahead of whoever takes them, so that work on later ones begins."""
+    """Yield items ahead of the consumer, so that work on later ones begins."""
     queue: asyncio.Queue[_Turn | BaseException | None] = asyncio.Queue(_AHEAD)
 
     async def read() -> None:

@@ -1,4 +1,4 @@
-"""The upstream: one endpoint of ``veridical.toml``, or a model that runs here."""
+"""Upstream of a guard: an endpoint of ``veridical.toml``, or a local model."""
 
 from __future__ import annotations
 
@@ -18,19 +18,20 @@ if TYPE_CHECKING:
 
     from veridical.llm.local import LocalServer
 
-#: Bytes of a whole reply.
+#: Maximum bytes of a whole reply.
 LONGEST_REPLY = 64 * 2**20
 _CONNECT = 30.0
 _ANTHROPIC = "2023-06-01"
 
 
 class Upstream:
-    """Sends requests to one endpoint. Redirects are not followed, and keys of clients are never
-    sent on: the endpoint's own is.
+    """Client of one endpoint.
+
+    Redirects are not followed. Keys of clients are never passed on: the endpoint's own key is sent.
 
     Args:
         endpoint: with an address.
-        server: the local server that it is, which is closed with it.
+        server: its local server, which is closed with it.
     """
 
     def __init__(self, endpoint: Endpoint, server: LocalServer | None = None) -> None:
@@ -40,11 +41,12 @@ class Upstream:
 
     @classmethod
     def named(cls, name: str) -> Upstream:
-        """The upstream that ``--upstream`` names: an endpoint of ``veridical.toml``, or
-        ``local:MODEL``, whose server is started.
+        """Open the upstream that ``--upstream`` names.
+
+        That is an endpoint of ``veridical.toml``, or ``local:MODEL``, whose server is started.
 
         Raises:
-            UsageError: there is none, it is no server, or its key is not in the environment.
+            UsageError: it does not exist, is not a server, or its key is not in the environment.
             ModelError: the local model cannot be served.
         """
         try:
@@ -56,7 +58,7 @@ class Upstream:
             return cls(endpoint)
         if not endpoint.llama_cpp:
             raise UsageError(
-                f"--upstream {name}: needs an endpoint with an address, or local:MODEL"
+                f"--upstream must be an endpoint with an address, or local:MODEL, not {name}"
             )
         from veridical.llm.local import LocalServer, check_installed, read_local
 
@@ -70,13 +72,13 @@ class Upstream:
     async def send(
         self, path: str, body: Mapping[str, Any] | None, headers: Mapping[str, str] | None = None
     ) -> AsyncIterator[httpx.Response]:
-        """The reply to a request, whose body is to be read; closed when the block ends.
+        """Send a request; yield the reply, whose body is still to be read.
 
         Args:
-            body: None of a request that only reads.
+            body: None for a request that only reads.
 
         Raises:
-            Problem: 502 where nobody answers, 504 where nobody does in time.
+            Problem: 502 if the upstream cannot be reached, 504 if it does not reply in time.
         """
         import httpx
 
@@ -109,7 +111,7 @@ class Upstream:
         headers = {
             "content-type": "application/json",
             "accept": "application/json, text/event-stream",
-            # what is packed cannot be looked at as it passes
+            # compressed content cannot be examined as it passes
             "accept-encoding": "identity",
         }
         if path == "messages" or "anthropic-version" in given:
@@ -119,7 +121,7 @@ class Upstream:
         return headers | ({"authorization": authorization} if authorization else {})
 
     async def ask(self, path: str, body: Mapping[str, Any]) -> dict[str, Any] | None:
-        """The whole reply to a request of the guard's own; None where there is none."""
+        """Send a request of the guard's own; return the whole reply, or None."""
         try:
             async with self.send(path, body) as response:
                 if response.status_code != 200:
@@ -133,16 +135,16 @@ class Upstream:
         await self._http.aclose()
 
     def stop(self) -> None:
-        """End the local server, if it is one."""
+        """Stop the local server, if there is one."""
         if self._server is not None:
             self._server.close()
 
 
 async def pieces_of(response: httpx.Response) -> AsyncIterator[bytes]:
-    """The bytes of a reply as they come.
+    """Yield the bytes of a reply as they arrive.
 
     Raises:
-        OSError: the line broke.
+        OSError: the connection broke.
     """
     import httpx
 
@@ -155,11 +157,11 @@ async def pieces_of(response: httpx.Response) -> AsyncIterator[bytes]:
 
 
 async def whole(response: httpx.Response, longest: int = LONGEST_REPLY) -> bytes:
-    """The body of a reply.
+    """Return the body of a reply.
 
     Raises:
         BodyError: it is too long.
-        OSError: the line broke.
+        OSError: the connection broke.
     """
     body = bytearray()
     async for piece in pieces_of(response):
@@ -170,7 +172,7 @@ async def whole(response: httpx.Response, longest: int = LONGEST_REPLY) -> bytes
 
 
 async def error_of(response: httpx.Response) -> bytes:
-    """The text of a refusal; nothing where it is too long or broken off."""
+    """Return the text of a refusal; empty if it is too long or incomplete."""
     try:
         return await whole(response, LONGEST_ERROR)
     except (BodyError, OSError):

@@ -1,1 +1,1 @@
-"""Pages of runs and reviews, for people at this computer."""
+"""Local web pages of runs and reviews."""

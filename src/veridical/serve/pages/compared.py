@@ -1,4 +1,4 @@
-"""Two runs that a page compares: prepared by a thread, and the page is told how far that is."""
+"""Comparison of two runs for a page, computed in a thread."""
 
 from __future__ import annotations
 
@@ -17,46 +17,46 @@ if TYPE_CHECKING:
     from veridical.diff.comparing import Texts
     from veridical.serve.pages.opened import OpenRun
 
-#: Seconds that a request waits: small runs are compared by then.
+#: Maximum seconds that a request waits: small runs are compared by then.
 _PATIENCE = 0.5
-#: Of the work, what reading one run takes, and what is compared of it.
+#: Parts of the work: reading one run, and comparing.
 _READ, _SIDE = 0.35, 0.1
 
 
 class RunComparison:
-    """Two runs, as they are now.
+    """Comparison of two runs in their present state.
 
     Args:
         a, b: the runs.
-        turn: held while the work is done, so that comparisons come one after another.
+        turn: lock held during the work, so that comparisons run one after another.
     """
 
     def __init__(self, a: OpenRun, b: OpenRun, turn: threading.Lock) -> None:
         self._runs = a, b
         self._stamps = a.stamp(), b.stamp()
         self._turn = turn
-        self._passed = 0.0  # runs of which the answers are known
+        self._passed = 0.0  # runs whose answers have been read
         self._found: SideBySide | None = None
         self._trouble: str | None = None
         self._thread = threading.Thread(target=self._prepare, daemon=True)
         self._thread.start()
 
     def holds(self) -> bool:
-        """Whether it is under way, or both runs are still what they were and it went well."""
+        """Return True if the work is running, or succeeded and both runs are unchanged."""
         if self._thread.is_alive():
             return True
         return self._found is not None and self._stamps == tuple(r.stamp() for r in self._runs)
 
     @property
     def share(self) -> float:
-        """How much of the work is done, 0 to 1."""
+        """Return the completed share of the work, 0 to 1."""
         return _READ * sum(run.share for run in self._runs) + _SIDE * self._passed
 
     def look(self) -> SideBySide | None:
-        """The comparison; None where it takes its time.
+        """Return the comparison; None if it takes longer.
 
         Raises:
-            UsageError: the runs cannot be read, have not ended, or have no record in common.
+            UsageError: the runs are unreadable, have not ended, or have no record in common.
         """
         self._thread.join(_PATIENCE)
         if self._trouble is not None:
@@ -64,7 +64,7 @@ class RunComparison:
         return self._found
 
     def wait(self) -> SideBySide:
-        """The comparison, however long it takes.
+        """Return the comparison, however long it takes.
 
         Raises:
             UsageError: as :meth:`look`.
@@ -81,14 +81,16 @@ class RunComparison:
         except (VeridicalError, OSError) as e:
             self._trouble = str(e)
         except BaseException:
-            self._trouble = "the runs cannot be compared"
+            self._trouble = "the runs cannot be compared; see the server's log"
             raise
 
     def _side(self, run: OpenRun) -> tuple[Side, Texts]:
-        """A side, and what finds its texts: without reading its input again where the run is read
-        and has not gone on since."""
+        """Return a side and the lookup of its texts.
+
+        The input is not read again if the run has been read and is unchanged.
+        """
         read = None
-        with contextlib.suppress(UsageError):  # a side may be told from its results alone
+        with contextlib.suppress(UsageError):  # a side may be read from its results alone
             run.settle()
             read = run.read()
         if read is None:

@@ -1,8 +1,8 @@
-"""Whom a page answers: whoever has its link.
+"""Access tokens of pages: only visitors with a link are admitted.
 
-A link carries a token in its fragment, which browsers send to nobody. The page hands it in once,
-and a cookie that no other site's request carries (``SameSite=Strict``) keeps it. What lies open
-without one is an empty shell and its parts.
+A link carries a token in its fragment, which browsers do not send. The page exchanges it once for a
+cookie that no other site's request carries (``SameSite=Strict``). Without a token only an empty
+shell and its parts are served.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from fastapi import FastAPI
     from starlette.requests import Request
 
-#: Of the shell and its parts: own files alone, and nothing that turns a text into markup.
+#: Content-Security-Policy of the shell: own files only, and no text interpreted as markup.
 CSP = "; ".join(
     [
         "default-src 'none'",
@@ -45,10 +45,10 @@ _TYPES = {".css": "text/css", ".js": "text/javascript"}
 
 
 class Door:
-    """The tokens of a page, and who comes with each.
+    """Tokens of a page, with the name of each visitor.
 
     Args:
-        people: names of those who may come.
+        people: names of the visitors.
     """
 
     def __init__(self, people: Iterable[str]) -> None:
@@ -56,11 +56,11 @@ class Door:
         self._cookie = f"veridical_{secrets.token_hex(4)}"  # cookies are shared by all ports
 
     def link(self, address: str, name: str) -> str:
-        """What somebody opens."""
+        """Return the link for a visitor."""
         return f"{address}/#token={self.tokens[name]}"
 
     def who(self, token: str) -> str | None:
-        """Whose token this is."""
+        """Return the name that belongs to a token, or None."""
         found = None
         for name, right in self.tokens.items():
             if same(token, right):
@@ -68,7 +68,7 @@ class Door:
         return found
 
     def visitor(self, scope: Scope) -> str | None:
-        """Who sends a request."""
+        """Return the sender of a request, or None."""
         token = bearer_key(scope)
         if token is None:
             try:
@@ -79,7 +79,8 @@ class Door:
         return None if token is None else self.who(token)
 
     def admit(self, scope: Scope) -> None:
-        """
+        """Admit a request.
+
         Raises:
             Problem: a request for data has no token.
         """
@@ -87,10 +88,10 @@ class Door:
         if path in _OPEN or path.startswith("/static/"):
             return
         if self.visitor(scope) is None:
-            raise Problem(401, "open the link that the command printed: it carries a token")
+            raise Problem(401, "no valid token; open the link that the command printed")
 
     def name(self, request: Request) -> str:
-        """Who sends a request that was admitted."""
+        """Return the sender of an admitted request."""
         found = self.visitor(request.scope)
         assert found is not None
         return found
@@ -100,11 +101,13 @@ class Door:
 
 
 def page_app(door: Door, shell: str, static: Mapping[str, str], title: str) -> FastAPI:
-    """An app with the shell at ``/``, its files, and what takes a token; routes of data are added.
+    """Build an app with the shell at ``/``, its files and the token exchange.
+
+    Routes of data are added to it.
 
     Args:
         shell: name of the template.
-        static: name of each file -> its text.
+        static: file names with their texts.
     """
     need_extra()
     from fastapi import FastAPI
@@ -123,7 +126,7 @@ def page_app(door: Door, shell: str, static: Mapping[str, str], title: str) -> F
     async def file(request: Request) -> Response:
         name = request.path_params["name"]
         if name not in static:
-            raise Problem(404, "there is no such file")
+            raise Problem(404, "file not found")
         kind = _TYPES[name[name.rindex(".") :]]
         return Response(static[name], media_type=f"{kind}; charset=utf-8")
 
@@ -131,7 +134,9 @@ def page_app(door: Door, shell: str, static: Mapping[str, str], title: str) -> F
         body = await json_body(request)
         token = body.get("token")
         if not isinstance(token, str) or door.who(token) is None:
-            raise Problem(401, "that token is not this server's: open the link it printed last")
+            raise Problem(
+                401, "the token belongs to another server; open the link that this one printed"
+            )
         return Response(status_code=204, headers={"set-cookie": door.cookie(token)})
 
     app.add_route("/", root, methods=["GET"])
@@ -142,25 +147,25 @@ def page_app(door: Door, shell: str, static: Mapping[str, str], title: str) -> F
 
 
 async def json_body(request: Request) -> dict[str, Any]:
-    """The object that a request sends.
+    """Return the object that a request sends.
 
     Raises:
-        Problem: it is none.
+        Problem: it is not a JSON object.
     """
     try:
         body = json.loads(await request.body())
     except (ValueError, RecursionError):
-        raise Problem(400, "the body is no JSON") from None
+        raise Problem(400, "the body is not JSON") from None
     if not isinstance(body, dict):
-        raise Problem(422, "the body must be an object")
+        raise Problem(422, "the body must be a JSON object")
     return body
 
 
 def whole_number(request: Request, name: str, default: int) -> int:
-    """A number of the query.
+    """Return a number of the query.
 
     Raises:
-        Problem: it is none.
+        Problem: it is not a whole number.
     """
     text = request.query_params.get(name, str(default))
     if not (text.isascii() and text.isdecimal() and len(text) < 16):
@@ -169,12 +174,12 @@ def whole_number(request: Request, name: str, default: int) -> int:
 
 
 def asset(name: str) -> str:
-    """A file of the folder ``static``."""
+    """Return a file of the folder ``static``."""
     return (files("veridical.serve.pages") / "static" / name).read_text("utf-8")
 
 
 def template(name: str, **values: Any) -> str:
-    """A template of the folder ``static``, filled in, everything escaped."""
+    """Render a template of the folder ``static``, with everything escaped."""
     import jinja2
 
     env = jinja2.Environment(
@@ -188,10 +193,10 @@ def template(name: str, **values: Any) -> str:
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """A socket for pages, which need a token for everything.
+    """Open a socket for pages, which require a token for all data.
 
     Raises:
-        UsageError: the extra is not installed, or the address cannot be had.
+        UsageError: the extra is not installed, or the address is not available.
     """
     need_extra()
     return open_socket(host, port, guarded=True)
@@ -204,7 +209,7 @@ def serve_pages(
     host: str,
     started: Callable[[str], None],
 ) -> int:
-    """Answer until a signal comes; see :func:`veridical.serve.running.run_app`."""
+    """Serve until a signal arrives; see :func:`veridical.serve.running.run_app`."""
     secured = Secured(app, known_host=names_for(host), admit=door.admit, csp=CSP)
     return run_app(secured, listener, drain=3, started=started)
 

@@ -1,7 +1,7 @@
-"""A run that a page has open, which may be under way: read again where it has grown.
+"""Run opened by a page, re-read as it grows.
 
-It is read by a thread of its own, so that no request waits for a large run: until the first
-reading is done a page is told how far it is, and later ones leave the former reading in place.
+It is read by a thread of its own, so that no request waits for a large run. Until the first reading
+is done, a page shows its progress; later readings replace the earlier one when they are done.
 """
 
 from __future__ import annotations
@@ -35,16 +35,16 @@ if TYPE_CHECKING:
     from veridical.report.results import Results
 
 Order = Literal["risk", "row"]
-#: Records of a page.
+#: Records per page.
 PAGE = 50
-#: A run under way is read again after this many times the seconds that it took before.
+#: A growing run is read again after this multiple of the seconds that the last reading took.
 REST = 4.0
-#: Seconds that a request waits for a reading: a small run is there at once.
+#: Maximum seconds that a request waits for a reading: small runs appear immediately.
 _PATIENCE = 0.8
 
 
 class _Reading(NamedTuple):
-    """What a run was when it was read."""
+    """State of a run when it was read."""
 
     results: Results
     items: Items
@@ -54,7 +54,7 @@ class _Reading(NamedTuple):
 
 
 class OpenRun:
-    """A run directory.
+    """Open run directory.
 
     Args:
         path: of the run.
@@ -66,15 +66,16 @@ class OpenRun:
         self._stamp: Any = None
         self._after = 0.0
         self._under_way: threading.Thread | None = None
-        self._opened: Results | None = None  # by the reading that is under way
+        self._opened: Results | None = None  # by the reading in progress
         self._reading: _Reading | None = None
         self._trouble: str | None = None
         self._orders: dict[tuple[str, Order], Ints] = {}
         self._found: tuple[_Reading, str, Ints] | None = None
 
     def told(self) -> dict[str, Any]:
-        """How far the run is, and what came of it so far; ``reading`` is the share of its input
-        that was read, where it was not read through yet.
+        """Return the progress of the run and its outcome so far.
+
+        ``reading`` is the share of its input that has been read, until it has been read once.
 
         Raises:
             UsageError: its input cannot be opened again.
@@ -86,7 +87,7 @@ class OpenRun:
         return {**head, **facts(reading.summary), "total": reading.total}
 
     def figures(self) -> dict[str, Any]:
-        """The mean risk of the run and the share of each verdict; ``reading`` as of
+        """Return the mean risk of the run and the share of each verdict; ``reading`` as in
         :meth:`told`.
 
         Raises:
@@ -108,7 +109,7 @@ class OpenRun:
 
     @property
     def share(self) -> float:
-        """How much of its input was read, 0 to 1, until it was read through once."""
+        """Return the share of its input that has been read, 0 to 1, until it has been read once."""
         opened = self._opened
         if self._reading is not None:
             return 1.0
@@ -116,19 +117,19 @@ class OpenRun:
 
     @property
     def live(self) -> bool:
-        """Whether a process is at work in it. One whose records all have a result is not asked."""
+        """Return True if a process is working on it. Runs with all results are not examined."""
         reading = self._reading
         if reading is not None and reading.total == reading.summary.records:
             return False
         return is_live(self.path)
 
     def page(self, number: int, order: Order, verdict: str, find: str = "") -> dict[str, Any]:
-        """A page of the run's records.
+        """Return a page of the run's records.
 
         Args:
-            order: the riskiest first (those without a risk last), or that of the input.
-            verdict: those alone; "" for all.
-            find: those alone that hold this text; "" for all.
+            order: the riskiest first (without a risk last), or input order.
+            verdict: only records with it; "" for all.
+            find: only records that contain this text; "" for all.
         """
         reading = self._wait()
         places = self._order(reading, order, verdict)
@@ -141,18 +142,18 @@ class OpenRun:
         return {"page": number, "pages": pages, "count": len(places), "records": lines}
 
     def record(self, row: int) -> dict[str, Any]:
-        """A record whole: texts, statements with their evidence, and scores.
+        """Return a whole record: texts, statements with their evidence, and scores.
 
         Raises:
-            UsageError: there is no such record.
+            UsageError: the record does not exist.
         """
         return told(*self._whole(row))
 
     def text(self, row: int) -> ShownText:
-        """What a comparison shows of a record.
+        """Return the part of a record that a comparison shows.
 
         Raises:
-            UsageError: there is no such record.
+            UsageError: the record does not exist.
         """
         record, result = self._whole(row)
         question = question_text(record.prompt) or None
@@ -162,23 +163,25 @@ class OpenRun:
         items = self._wait().items
         place = items.place(row)
         if place is None:
-            raise UsageError("there is no such record")
-        with self._guard:  # the file of the records has one place at a time
+            raise UsageError("unknown record")
+        with self._guard:  # the records' file has one position at a time
             return items.get(place)
 
     def settle(self) -> None:
         """Wait until the run is read.
 
         Raises:
-            UsageError: it cannot be.
+            UsageError: it is unreadable.
         """
         while self._look() is None:
             pass
 
     def read(self) -> LoadedRun | None:
-        """The run with its records, which are read one by one as they are asked for; None where it
-        has gone on since it was read, or not every record has a result. To be called when it is
-        settled."""
+        """Return the run with its records, which are read one by one on demand.
+
+        None if the run has grown since it was read, or not every record has a result. Call it when
+        the run is settled.
+        """
         reading = self._reading
         if reading is None or reading.results.waiting or reading.stamp != self.stamp():
             return None
@@ -191,7 +194,7 @@ class OpenRun:
             yield line
 
     def stamp(self) -> Any:
-        """What changes where the run goes on."""
+        """Return a value that changes when the run grows."""
         return _stamp(self.path)
 
     def _line(self, items: Items, place: int) -> dict[str, Any]:
@@ -208,7 +211,7 @@ class OpenRun:
         }
 
     def _order(self, reading: _Reading, order: Order, verdict: str) -> Ints:
-        """The places of the records in an order."""
+        """Return the positions of the records in an order."""
         found = self._orders.get((verdict, order))
         if found is None or reading is not self._reading:
             verdicts: Sequence[str] = reading.items.verdicts
@@ -222,7 +225,7 @@ class OpenRun:
         return found
 
     def _holding(self, reading: _Reading, find: str) -> Ints:
-        """The places of the records that hold a text. That of the last search is kept."""
+        """Return the positions of the records that contain a text. The last search is cached."""
         with self._guard:
             if self._found is None or self._found[:2] != (reading, find):
                 places = np.array(reading.items.holding(find), dtype=np.int64)
@@ -232,15 +235,16 @@ class OpenRun:
     def _wait(self) -> _Reading:
         reading = self._look()
         if reading is None:
-            raise UsageError("the run is still being read")
+            raise UsageError("the run is still being read; try again in a moment")
         return reading
 
     def _look(self) -> _Reading | None:
-        """The newest reading; None where the first one takes its time. A new one is begun where
-        the run has changed.
+        """Return the newest reading; None while the first one takes longer.
+
+        Starts a new one if the run has changed.
 
         Raises:
-            UsageError: it cannot be read.
+            UsageError: it is unreadable.
         """
         with self._guard:
             begin = self._under_way is None and time.monotonic() >= self._after
@@ -266,7 +270,7 @@ class OpenRun:
         except (VeridicalError, OSError) as e:
             trouble = str(e)
         except BaseException:
-            trouble = "the run cannot be read"
+            trouble = "the run cannot be read; see the server's log"
             raise
         finally:
             with self._guard:
@@ -280,7 +284,7 @@ class OpenRun:
 
 
 def facts(summary: Summary) -> dict[str, Any]:
-    """What a page says of a run: its outcome, verdicts, and what limits them."""
+    """Return the facts that a page shows of a run: outcome, verdicts and limits."""
     plain = summary.as_dict()
     banner = overview.banner({**plain, "min_coverage": MIN_COVERAGE})
     return {
@@ -295,7 +299,7 @@ def facts(summary: Summary) -> dict[str, Any]:
 
 
 def is_live(path: Path) -> bool:
-    """Whether a process is at work in a run directory."""
+    """Return True if a process is working on a run directory."""
     try:
         check_free(path)
     except VeridicalError:
@@ -304,13 +308,13 @@ def is_live(path: Path) -> bool:
 
 
 def _stamp(path: Path) -> list[tuple[str, int, int]]:
-    """What changes where a run goes on."""
+    """Return a value that changes when a run grows."""
     found = []
     for file in sorted(path.glob("*.json*")):
         if file.name != "labels.jsonl":
             try:
                 status = file.stat()
-            except OSError:  # a draft that took its name meanwhile
+            except OSError:  # a draft that was renamed meanwhile
                 continue
             found.append((file.name, status.st_size, status.st_mtime_ns))
     return found

@@ -1,4 +1,4 @@
-"""An answer that somebody pastes, checked claim by claim while they watch."""
+"""Check of a pasted answer, claim by claim, with live results."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from veridical.single import acheck_one
 if TYPE_CHECKING:
     from veridical.engine.engine import Engine
 
-#: Statements that are looked at one by one before the whole answer is.
+#: Maximum statements that are checked one by one before the whole answer.
 MOST = 60
-#: Other answers that are drawn to a prompt.
+#: Number of other answers sampled for a prompt.
 SAMPLES = 3
 
 
 class Pasted(BaseModel):
-    """What the page sends: an answer and its sources, or a prompt to be answered.
+    """Request of the page: an answer and its sources, or a prompt to be answered.
 
     Attributes:
         response: None for the model's own answer to ``question``.
@@ -39,12 +39,12 @@ class Pasted(BaseModel):
 
 
 async def steps(pasted: Pasted, engine: Engine) -> AsyncIterator[dict[str, Any]]:
-    """What is found out, in order: the ``statements`` of the answer, each ``claim`` by itself, and
-    the ``result`` of the whole answer, which is the one that counts. Of a prompt, that it was
-    ``asked``, and the result.
+    """Yield findings in order: ``statements``, each ``claim`` alone, and the ``result``.
+
+    Only the result of the whole answer is authoritative. For a prompt: ``asked``, and the result.
 
     Args:
-        engine: whose LLM, where it has one, answers prompts, and judges.
+        engine: its LLM, if any, answers prompts and judges.
 
     Raises:
         UsageError: there is nothing to check, or a prompt and no model to answer it.
@@ -56,7 +56,7 @@ async def steps(pasted: Pasted, engine: Engine) -> AsyncIterator[dict[str, Any]]
             yield told
         return
     if not pasted.response.strip():
-        raise UsageError("response: there is no answer to check")
+        raise UsageError("response: the answer is empty; paste one")
     sources = tuple(Context(text=text) for text in contexts)
     record = Record(response=pasted.response, contexts=sources)
     sentences = [s for s in record.sentences if s.text.strip()]
@@ -81,9 +81,11 @@ async def _answered(
     question: str | None, contexts: list[str], engine: Engine
 ) -> AsyncIterator[dict[str, Any]]:
     if engine.llms.default is None:
-        raise UsageError("response: paste an answer; veridical view --llm NAME answers prompts")
+        raise UsageError(
+            "response: the answer is empty; paste one, or start veridical view --llm NAME"
+        )
     if question is None:
-        raise UsageError("question: there is nothing to answer")
+        raise UsageError("question: the prompt is empty; enter one")
     row: dict[str, Any] = {"prompt": question}
     if contexts:
         row["contexts"] = contexts
@@ -100,7 +102,7 @@ async def _answered(
 
 
 def _claim(result: Result) -> dict[str, Any]:
-    """What the scorer said of a statement alone; the places in it are not the answer's."""
+    """Return the score of a single statement, without offsets, which are not the answer's."""
     (score,) = result.scores.values()
     worst = max(score.units, key=lambda u: u.risk or 0.0, default=None)
     if worst is None:

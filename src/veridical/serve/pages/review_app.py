@@ -22,10 +22,10 @@ _LONGEST_COMMENT = 20_000
 
 
 def review_app(desk: Desk, door: Door, *, finished: Callable[[], None] | None = None) -> FastAPI:
-    """The page of a desk.
+    """Build the page of a review desk.
 
     Args:
-        finished: called after the label with which the estimate is done.
+        finished: called after the label that completes the estimate.
     """
     from starlette.responses import JSONResponse
 
@@ -59,7 +59,7 @@ def review_app(desk: Desk, door: Door, *, finished: Callable[[], None] | None = 
         row = whole_number(request, "row", 0)
         found = await asyncio.to_thread(desk.answer, door.name(request), row)
         if found is None:
-            raise Problem(404, f"the run has no answer of row {row}")
+            raise Problem(404, f"the run has no row {row}")
         return JSONResponse({"answer": found})
 
     async def label(request: Request) -> Response:
@@ -93,7 +93,7 @@ def review_app(desk: Desk, door: Door, *, finished: Callable[[], None] | None = 
 
     async def agreement(request: Request) -> Response:
         if not desk.adjudicates(door.name(request)):
-            raise Problem(403, "agreement is shown to the adjudicator alone: labels stay blind")
+            raise Problem(403, "agreement is shown only to the adjudicator")
         return JSONResponse(await asyncio.to_thread(desk.agreement))
 
     async def adjudicate(request: Request) -> Response:
@@ -102,7 +102,7 @@ def review_app(desk: Desk, door: Door, *, finished: Callable[[], None] | None = 
         if not isinstance(unit, dict):
             raise Problem(422, "unit must be an object")
         if decided not in ("supported", "says_nothing", "contradicted", "not_a_claim"):
-            raise Problem(422, "label is none of the four")
+            raise Problem(422, "label must be one of the four labels")
         await asyncio.to_thread(desk.adjudicate, door.name(request), _row(body), unit, decided)
         return JSONResponse({})
 

@@ -1,4 +1,4 @@
-"""What lies in folders for people to look at: runs, benchmarks, and figures of tune and rank."""
+"""Index of runs, benchmarks and figures in folders."""
 
 from __future__ import annotations
 
@@ -27,23 +27,22 @@ from veridical.text.display import cut, display
 if TYPE_CHECKING:
     from veridical.diff.result import FlipSide
 
-#: Folders in each other that are looked through, entries that are listed, and bytes of a file of
-#: figures that is read.
+#: Maximum depth of nested folders, entries listed, and bytes of a file of figures.
 DEEPEST, MOST, LARGEST = 4, 1000, 32 << 20
-#: Runs that are open at a time, and comparisons.
+#: Maximum runs, and comparisons, that are open at a time.
 _OPEN, _COMPARED = 8, 2
-#: Inputs of a run that are named.
+#: Maximum inputs of a run that are listed.
 _INPUTS = 3
-#: Of a run whose results are no larger than these bytes the index says what came of it.
+#: Maximum bytes of a run's results for which the index shows its outcome.
 _GLANCE = 16 << 20
 
 
 @dataclass(frozen=True)
 class ShelfEntry:
-    """Something to look at.
+    """Entry of the index.
 
     Attributes:
-        key: what pages call it.
+        key: identifies it in pages.
         kind: run, bench, tune or rank.
     """
 
@@ -53,7 +52,7 @@ class ShelfEntry:
 
 
 class _Glance(NamedTuple):
-    """What came of a run when it was last ``changed``; it is not read again before ``rest``."""
+    """Outcome of a run when it was last ``changed``; it is not read again before ``rest``."""
 
     changed: float
     rest: float
@@ -64,13 +63,13 @@ class _Glance(NamedTuple):
 
 
 class Shelf:
-    """The runs, benchmarks and figures below some paths.
+    """Runs, benchmarks and figures below some paths.
 
     Args:
-        paths: run directories, folders that hold some, or files of figures.
+        paths: run directories, folders of them, or files of figures.
 
     Raises:
-        UsageError: at a path is nothing of the kind.
+        UsageError: a path contains none of these.
     """
 
     def __init__(self, paths: Iterable[Path]) -> None:
@@ -88,7 +87,7 @@ class Shelf:
 
     @classmethod
     def of_usual(cls, folder: Path) -> Shelf:
-        """What lies in a folder that need not be there yet."""
+        """Index a folder that may not exist yet."""
         shelf = cls(())
         shelf.paths = [folder]
         return shelf
@@ -96,7 +95,7 @@ class Shelf:
     def _check(self, path: Path) -> None:
         name = display(path)
         if not path.exists():
-            raise UsageError(f"{name}: there is no such file or folder")
+            raise UsageError(f"{name}: no such file or folder")
         if path.is_dir() and (path / "manifest.json").exists():
             RunFiles(path).manifest()
         elif path.is_dir():
@@ -106,12 +105,12 @@ class Shelf:
                 raise UsageError(f"{name} cannot be read: {e.strerror}") from None
         elif self._entry(path) is None:
             raise UsageError(
-                f"{name} is none of: a run directory, a folder of runs, and figures of bench, "
+                f"{name} is not a run directory, a folder of runs, or figures of bench, "
                 "tune or rank (--json)"
             )
 
     def entries(self) -> list[dict[str, Any]]:
-        """What is there now, the newest first."""
+        """Return the current entries, the newest first."""
         found: dict[str, ShelfEntry] = {}
         for path in self.paths:
             for entry in self._below(path, DEEPEST):
@@ -125,32 +124,32 @@ class Shelf:
         return lines
 
     def named(self) -> list[str]:
-        """The keys of the paths that are runs themselves, in their order."""
+        """Return the keys of the paths that are runs themselves, in their order."""
         found = (self._entry(path) for path in self.paths)
         return [entry.key for entry in found if entry is not None and entry.kind == "run"]
 
     def entry(self, key: str) -> ShelfEntry:
-        """The entry of a key.
+        """Return the entry of a key.
 
         Raises:
-            UsageError: there is none.
+            UsageError: it does not exist.
         """
         if key not in self._entries:
             self.entries()
         entry = self._entries.get(key)
         if entry is None:
-            raise UsageError("there is no such entry: it may have been removed")
+            raise UsageError("unknown entry; it may have been removed")
         return entry
 
     def run(self, key: str) -> OpenRun:
-        """A run, open. Of very many the one that was looked at longest ago is closed.
+        """Return an open run; beyond a limit, the least recently used one is closed.
 
         Raises:
-            UsageError: there is no such run.
+            UsageError: it does not exist.
         """
         entry = self.entry(key)
         if entry.kind != "run":
-            raise UsageError("that is no run")
+            raise UsageError("not a run directory")
         with self._guard:
             run = self._runs.setdefault(key, OpenRun(entry.path))
             self._runs.move_to_end(key)
@@ -159,15 +158,15 @@ class Shelf:
             return run
 
     def several(self, keys: list[str]) -> dict[str, Any]:
-        """Runs beside each other: of each its ``key``, mean risk and the share of each verdict.
-        Large ones are read one after another: ``reading`` says how far they are, and those whose
-        turn has not come are at 0.
+        """Return ``key``, mean risk and the share of each verdict of several runs.
+
+        Large ones are read one after another: ``reading`` is the progress, 0 for those not begun.
 
         Raises:
-            UsageError: there is no such run, there are too many, or one cannot be read.
+            UsageError: a run does not exist or is unreadable, or there are too many.
         """
         if len(keys) > _OPEN:
-            raise UsageError(f"at most {_OPEN} runs are shown beside each other")
+            raise UsageError(f"too many runs: {len(keys)}; select at most {_OPEN}")
         lines: list[dict[str, Any]] = []
         waiting = False
         for key in keys:
@@ -182,11 +181,12 @@ class Shelf:
         return {"runs": lines, "verdicts": [v for v in get_args(Verdict) if v in met]}
 
     def compared(self, a: str, b: str, page: int, only: Only) -> dict[str, Any]:
-        """Two runs side by side: the comparison, and a page of its pairs; or ``preparing``, the
-        share of the work that is done, where that takes its time.
+        """Compare two runs: the comparison, and a page of its pairs.
+
+        If it takes longer: ``preparing``, the completed share of the work.
 
         Raises:
-            UsageError: they cannot be read, have not ended, or have no record in common.
+            UsageError: they are unreadable, have not ended, or have no record in common.
         """
         comparison = self._comparison(a, b)
         found = comparison.look()
@@ -234,38 +234,38 @@ class Shelf:
             return known
 
     def comparison(self, a: str, b: str) -> str:
-        """The whole HTML page of a comparison, as ``veridical diff --report`` writes it."""
+        """Return the HTML page of a comparison, as ``veridical diff --report`` writes it."""
         from veridical.diff.html import write_diff_report
 
         diff = self._comparison(a, b).wait().diff
         return _written(lambda to: write_diff_report(diff, to))
 
     def report(self, key: str) -> str:
-        """The whole HTML page of an entry, as ``--report`` writes it.
+        """Return the HTML page of an entry, as ``--report`` writes it.
 
         Raises:
-            UsageError: there is none, or it cannot be made.
+            UsageError: it does not exist or cannot be made.
         """
         entry = self.entry(key)
         if entry.kind == "run":
             return _written(lambda to: reopen(entry.path).report(to))
         if entry.kind != "tune":
             return _written(lambda to: write_stored(entry.kind, entry.path, to))
-        raise UsageError("figures of tune have no page of their own")
+        raise UsageError("figures of tune have no page; use the JSON file")
 
     def figures(self, key: str) -> dict[str, Any]:
-        """The figures of tune: name and value of each, and its components.
+        """Return the figures of tune: name and value of each, and its components.
 
         Raises:
             UsageError: there are none.
         """
         entry = self.entry(key)
         if entry.kind != "tune":
-            raise UsageError("those are no figures of tune")
+            raise UsageError("not figures of tune")
         told = json.loads(entry.path.read_bytes())
         honest = told.get("honest") if kind_of(told) == "tune" else None
         if not isinstance(honest, dict):
-            raise UsageError(f"{display(entry.path)} holds no figures of tune")
+            raise UsageError(f"{display(entry.path)} contains no figures of tune")
         components = [c for c in honest.get("components") or [] if isinstance(c, dict)]
         return {
             "path": display(entry.path),
@@ -296,7 +296,7 @@ class Shelf:
         return line
 
     def _inputs(self, entry: ShelfEntry) -> list[str]:
-        """Return the names of the files that a run checks; read once, as they do not change."""
+        """Return the names of the files that a run checks; cached, as they do not change."""
         known = self._named.get(entry.path)
         if known is None:
             try:
@@ -311,7 +311,7 @@ class Shelf:
         return known
 
     def _glance(self, lines: list[dict[str, Any]]) -> None:
-        """Find out what came of the runs that have changed and are not large, one by one."""
+        """Read the outcomes of the small runs that have changed, one by one."""
         if not self._glancing.acquire(blocking=False):
             return
         try:
@@ -333,7 +333,7 @@ class Shelf:
 
     def _below(self, path: Path, depth: int) -> Iterator[ShelfEntry]:
         found = self._entry(path)
-        own = set()  # what belongs to it
+        own = set()  # belongs to the run
         if found is not None:
             yield found
             if found.kind != "bench":
@@ -364,7 +364,7 @@ class Shelf:
         return ShelfEntry(key, kind, path)
 
     def _figures_kind(self, path: Path) -> str | None:
-        """What figures a JSON file holds, by its members; read again where it has changed."""
+        """Return the kind of figures in a JSON file, by its members; cached until it changes."""
         try:
             status = path.stat()
             stamp = status.st_size, status.st_mtime_ns
@@ -378,7 +378,7 @@ class Shelf:
 
 
 def _figure(told: Any) -> str:
-    """A figure and its interval, as text."""
+    """Return a figure and its interval as text."""
     told = told if isinstance(told, dict) else {}
     value, low, high = (told.get(name) for name in ("value", "ci_low", "ci_high"))
     if not isinstance(value, (int, float)):
@@ -399,7 +399,7 @@ def _written(write: Callable[[Path], Any]) -> str:
 
 
 def _changed(entry: ShelfEntry) -> float:
-    """When an entry was last written to, in seconds."""
+    """Return the time of an entry's last change, in seconds."""
     paths = [entry.path]
     if entry.path.is_dir():
         paths = [p for p in entry.path.glob("*.json*") if p.name != "labels.jsonl"]

@@ -1,4 +1,4 @@
-"""What a page shows of an answer: its texts, its statements with their evidence, and its scores."""
+"""Display data of an answer: texts, statements with evidence, and scores."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ if TYPE_CHECKING:
     from veridical.core.records import Record
     from veridical.core.scores import Result, Unit
 
-#: Code points of a text in a table, and of a piece of evidence.
+#: Maximum code points of a text in a table, and of a piece of evidence.
 _SNIPPET, _PIECE = 160, 4_000
 
 
 def snippet(text: str) -> str:
-    """The beginning of a text, on one line."""
+    """Return the beginning of a text, on one line."""
     return " ".join(text[: 4 * _SNIPPET].split())[:_SNIPPET]
 
 
 def told(record: Record, result: Result) -> dict[str, Any]:
-    """A record and its result, whole. Of very many sources or samples the first are there."""
+    """Return a whole record and its result. Of very many sources or samples, only the first."""
     return {
         "row": result.row,
         "id": snippet(str(result.id)),
@@ -35,7 +35,7 @@ def told(record: Record, result: Result) -> dict[str, Any]:
 
 
 def judged(record: Record, result: Result) -> dict[str, Any]:
-    """What came of an answer: its verdict, and the statements that the verdict's scorer judged."""
+    """Return the outcome of an answer: its verdict, and the statements judged for it."""
     units = () if result.deciding is None else result.deciding.units
     return {
         "response": shorten(record.response),
@@ -50,7 +50,7 @@ def judged(record: Record, result: Result) -> dict[str, Any]:
 
 
 def unit(u: Unit) -> dict[str, Any]:
-    """A statement, its label and its evidence."""
+    """Return a statement, its label and its evidence."""
     return {
         "start": u.start,
         "end": u.end,

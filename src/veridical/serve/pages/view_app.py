@@ -1,4 +1,4 @@
-"""The page of runs: an index, runs under way, two side by side, and an answer that is pasted."""
+"""Page of runs: index, live runs, comparisons, and pasted answers."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ if TYPE_CHECKING:
 
     from veridical.engine.engine import Engine
 
-#: The policy that a page of a report has in itself.
+#: The Content-Security-Policy contained in a report's page.
 _POLICY = re.compile(r'http-equiv="Content-Security-Policy" content="([^"]*)"')
-#: Checks of pasted answers at a time.
+#: Maximum concurrent checks of pasted answers.
 _CHECKS = 2
-_LONGEST_FIND = 200  # characters
+_LONGEST_FIND = 200  # maximum characters
 _KEY = re.compile("[0-9a-f]{16}")
 _SCRIPTS = (
     *("pages.js", "view.js", "runs.js", "compare.js", "several.js", "paste.js"),
@@ -41,11 +41,11 @@ _SCRIPTS = (
 
 
 def view_app(shelf: Shelf, door: Door, engine: Engine, llm: str | None = None) -> FastAPI:
-    """The page of a shelf.
+    """Build the page of runs.
 
     Args:
-        engine: that checks what is pasted.
-        llm: how the engine's LLM is called, which answers prompts; None where it has none.
+        engine: checks pasted answers.
+        llm: name of the engine's LLM, which answers prompts; None if there is none.
     """
     from starlette.responses import JSONResponse, Response, StreamingResponse
 
@@ -106,7 +106,7 @@ def view_app(shelf: Shelf, door: Door, engine: Engine, llm: str | None = None) -
     def _whole(page: str) -> Response:
         policy = _POLICY.search(page)
         if policy is None:
-            raise Problem(500, "the page has no policy")
+            raise Problem(500, "the page has no Content-Security-Policy")
         csp = f"{html.unescape(policy[1])}; frame-ancestors 'none'"
         return Response(page, media_type="text/html", headers={"content-security-policy": csp})
 
@@ -117,7 +117,9 @@ def view_app(shelf: Shelf, door: Door, engine: Engine, llm: str | None = None) -
         except ValidationError as e:
             raise invalid_request(e.errors()) from None
         if pasted.response is None and llm is None:
-            raise UsageError("response: paste an answer; veridical view --llm NAME answers prompts")
+            raise UsageError(
+                "response: the answer is empty; paste one, or start veridical view --llm NAME"
+            )
 
         async def told() -> AsyncIterator[str]:
             async with checks:
