@@ -133,7 +133,7 @@ def test_hostile_text_stays_text(tmp_path: Path) -> None:
         ("[]", [], "JSON object"),
         ("{}", [], "transcript_path is missing"),
         ('{"transcript_path": "/nowhere/t.jsonl"}', [], "No such file"),
-        ('{"transcript_path": "/"}', [], "is no file"),
+        ('{"transcript_path": "/"}', [], "is not a file"),
         ('{"transcript_path": "a\\u0000b"}', [], "cannot read"),
         ("{}", ["--fail-on", "reject"], "unknown verdict"),
         ("{}", ["--fail-on", ","], "--fail-on is empty"),

@@ -83,7 +83,7 @@ def test_refcheckers_file_comes_in_and_goes_out_as_it_was(
     [
         ({"id": None}, "id must be the answer's id, got null"),
         ({"response": 3}, "response must be a text, got 3"),
-        ({"response": "Other."}, "id '8' with that response is no answer of the run"),
+        ({"response": "Other."}, "id '8' with that response matches no answer of the run"),
         ({"claude2_response_kg": "x"}, "claude2_response_kg must be a list of claims, got 'x'"),
         ({"claude2_response_kg": [3]}, r"claude2_response_kg[0]: must be an object"),
         (

@@ -50,7 +50,7 @@ def test_scores_are_shown_once_the_answer_is_done_and_a_change_is_then_not_blind
     items: Items, run: Path
 ) -> None:
     desk = Desk(items, ("ann",))
-    with pytest.raises(UsageError, match="2 of 2 statements have no label yet"):
+    with pytest.raises(UsageError, match="2 of 2 statements have no label"):
         desk.done("ann", 3)
     label_all(desk, "ann", 3, "supported", "contradicted")
     told = desk.answer("ann", 3)
@@ -104,13 +104,13 @@ def test_missed_statements_evidence_and_comments_are_kept(items: Items, run: Pat
 @pytest.mark.parametrize(
     "given, told",
     [
-        ({"row": 99, "unit": 0}, "no answer of row 99"),
+        ({"row": 99, "unit": 0}, "no row 99"),
         ({"row": 3, "unit": 7}, "no such unit"),
         ({"row": 3}, "no such unit"),
-        ({"row": 3, "span": (3, 3)}, "no part of the answer"),
-        ({"row": 3, "span": (0, 9999)}, "no part of the answer"),
-        ({"row": 3, "unit": 0, "evidence": (("context", 5, 0, 1),)}, "no part of a source"),
-        ({"row": 3, "unit": 0, "evidence": (("context", 0, 0, 9999),)}, "no part of a source"),
+        ({"row": 3, "span": (3, 3)}, "not within the answer"),
+        ({"row": 3, "span": (0, 9999)}, "not within the answer"),
+        ({"row": 3, "unit": 0, "evidence": (("context", 5, 0, 1),)}, "not a part of a source"),
+        ({"row": 3, "unit": 0, "evidence": (("context", 0, 0, 9999),)}, "not a part of a source"),
     ],
 )
 def test_what_is_no_part_of_the_run_is_refused(
@@ -145,7 +145,7 @@ def test_labels_of_another_input_are_refused(items: Items, run: Path) -> None:
     desk.close()
     path = run / "labels.jsonl"
     path.write_text(path.read_text().replace(items.digests[3], "f" * 32))
-    with pytest.raises(UsageError, match="labels of row 3 are of another record"):
+    with pytest.raises(UsageError, match="labels of row 3 belong to another record"):
         Desk(items, ("ann",))
     path.unlink()
 

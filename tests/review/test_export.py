@@ -69,7 +69,7 @@ def test_disagreements_are_left_out_until_they_are_decided(desk: Desk) -> None:
     label_all(desk, "ben", 3, "supported", "contradicted")
     (row,) = export_rows(desk.items, desk.labels)
     assert unlabelled_line(desk.labels) == (
-        "without a label, so left out by tune and bench: 1 undecided (people disagree: adjudicate "
+        "without a label, so left out by tune and bench: 1 undecided (reviewers disagree: adjudicate "
         "on the review page)"
     )
     assert "label" not in row and row["disagreements"] == 1 and len(row["unit_labels"]) == 1
@@ -127,7 +127,7 @@ def test_nothing_to_export_is_an_error(desk: Desk, run: Path, tmp_path: Path) ->
     with pytest.raises(UsageError, match="nobody is done"):
         export(veridical.api.reopen(run), tmp_path / "out.jsonl")
     label_all(desk, "ann", 3, "supported")
-    with pytest.raises(UsageError, match="no label is of a triplet"):
+    with pytest.raises(UsageError, match="no triplet has a label"):
         export(veridical.api.reopen(run), tmp_path / "out.jsonl", triplets=True)
     assert not (tmp_path / "out.jsonl").exists()
 

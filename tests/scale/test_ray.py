@@ -148,11 +148,11 @@ def test_a_data_set_that_does_not_fit_is_refused(cluster: Any) -> None:
     from veridical.scale.ray import score
 
     rows = cluster.data.from_items([{"response": "It is.", "n": 1}])
-    with pytest.raises(UsageError, match="needs a column of ids"):
+    with pytest.raises(UsageError, match="requires a column of ids"):
         score(rows, "support")
     with pytest.raises(UsageError, match="workers must be"):
         score(rows, "support", workers=0)
-    with pytest.raises(UsageError, match="out does not go with a data set"):
+    with pytest.raises(UsageError, match="out is not supported for a data set"):
         score(rows, "support", out="d")
     with pytest.raises(UsageError, match=r"must be a ray\.data\.Dataset"):
         score([{"response": "It is."}], "support")

@@ -210,7 +210,10 @@ def test_changed_inputs_and_damaged_parts_are_refused(
         (("plan", "in.parquet", "--out", "s3://answers/" + "a" * 900), "800 bytes at most"),
         (("plan", "in.parquet", "--out", "gs://answers/b"), "addresses are s3://BUCKET/NAME"),
         (("plan", "in.parquet", "--out", "s3://not-there/b"), "there is no such bucket"),
-        (("plan", "in.parquet", "--out", "s3://answers/full"), "is not empty (it holds 'other')"),
+        (
+            ("plan", "in.parquet", "--out", "s3://answers/full"),
+            "is not empty (it contains 'other')",
+        ),
         (("plan", "s3://answers/absent.parquet", "--out", "d"), "there is no such object"),
         (("plan", "s3://answers/none/", "--out", "d"), "there are no Parquet, JSON Lines, CSV or"),
         (("plan", "s3://answers/several/", "--out", "d"), "several formats (csv, jsonl)"),
@@ -221,7 +224,10 @@ def test_changed_inputs_and_damaged_parts_are_refused(
         (("plan", "s3://answers/absent.jsonl", "--out", "d"), "there is no such object"),
         (("plan", "s3://answers/empty.csv", "--out", "d"), "empty; a header line is needed"),
         (("plan", "https://example.org/in.parquet", "--out", "d"), "addresses are s3://"),
-        (("run", "s3://answers/nothing"), "holds no shards: veridical shard plan INPUT --out s3"),
+        (
+            ("run", "s3://answers/nothing"),
+            "contains no shards; run veridical shard plan INPUT --out s3",
+        ),
         (("merge", "s3://answers/nothing"), "holds no shards"),
         (("merge", "s3://answers/../nothing"), "no . or .. as a part"),
     ],

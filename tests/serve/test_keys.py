@@ -36,7 +36,7 @@ def test_a_key_is_printed_once_and_only_its_hash_is_kept(tmp_path: Path) -> None
     assert first not in text and hash_of(first) in text
     assert file.stat().st_mode & 0o077 == 0
     assert [key.name for key in read_keys(file)] == ["web", "batch"]
-    with pytest.raises(UsageError, match=r"web.? already"):
+    with pytest.raises(UsageError, match=r"already has a key 'web"):
         new_key(file, "web")
 
 

@@ -1,1 +1,1 @@
-"""Adapters to other tools, one a file; each imports the other package inside functions."""
+"""Adapters to other tools, one per file, importing them lazily."""

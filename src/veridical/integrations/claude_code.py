@@ -1,8 +1,8 @@
-"""The stop hook of Claude Code: the agent's last answer, checked against what its tools have said.
+"""Stop hook of Claude Code: checks the agent's last answer against tool results.
 
-The agent starts it with a JSON object on standard input, of which ``transcript_path`` names the
-conversation as JSON lines. What its tools returned are the sources; the question is what its user
-said last. Everything in the conversation is foreign text.
+The agent starts it with a JSON object on standard input, whose ``transcript_path`` names the
+conversation as JSON lines. Tool results are the sources; the question is the user's last message.
+All texts of the conversation are untrusted.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ if TYPE_CHECKING:
     from veridical.core.scores import Result
     from veridical.core.verdict_cuts import Verdict
 
-#: Characters of tool results that are read, the latest first.
+#: Maximum characters of tool results that are read, the latest first.
 MOST = 2_000_000
-_SHOWN = 8  # statements that the agent is told of
+_SHOWN = 8  # maximum statements reported to the agent
 
 
 @dataclass(frozen=True)
 class AgentTurn:
-    """What is to be checked.
+    """Answer to be checked.
 
     Attributes:
         contexts: objects with ``id``, the tool's name, and ``text``.
@@ -45,13 +45,13 @@ class AgentTurn:
     contexts: list[dict[str, Any]]
 
     def check(self, **options: Any) -> Result:
-        """The result, by options of :func:`veridical.check_one`."""
+        """Check the answer with options of :func:`veridical.check_one`."""
         return check_one(
             self.answer, question=self.question, contexts=self.contexts or None, **options
         )
 
     def told(self, result: Result, bad: Iterable[Verdict]) -> str:
-        """What the agent is told of an answer that is not good enough."""
+        """Return the message to the agent about a rejected answer."""
         shown = result.shown()
         wrong = [piece for piece in shown.sentences if piece.verdict in bad]
         if not wrong:
@@ -63,7 +63,7 @@ class AgentTurn:
             lines += [f"  {self._place(item)}" for item in piece.evidence[:1]]
         if len(wrong) > _SHOWN:
             lines.append(f"- and {len(wrong) - _SHOWN} more")
-        lines.append("Correct these statements, or say what else they rest on.")
+        lines.append("Correct these statements, or name their other sources.")
         return "\n".join(lines)
 
     def _place(self, item: ShownSource) -> str:
@@ -74,17 +74,19 @@ class AgentTurn:
 
 
 def turn_of(event: Mapping[str, Any]) -> AgentTurn | None:
-    """The turn that has ended; None where the agent has said nothing.
+    """Return the turn that has ended; None without an answer of the agent.
 
     Args:
-        event: what the agent gives its hook.
+        event: the hook's input.
 
     Raises:
-        UsageError: it names no conversation that can be read.
+        UsageError: it names no readable conversation.
     """
     path = event.get("transcript_path")
     if not isinstance(path, str) or not path:
-        raise UsageError("standard input: transcript_path is missing")
+        raise UsageError(
+            "standard input: transcript_path is missing; run this as a Claude Code hook"
+        )
     messages = list(_messages(Path(path).expanduser()))
     answer, question = "", None
     last = len(messages)
@@ -104,10 +106,10 @@ def turn_of(event: Mapping[str, Any]) -> AgentTurn | None:
 
 
 def _messages(path: Path) -> Iterator[Message]:
-    """The messages of a conversation; what cannot be read as one is passed over."""
+    """Yield the messages of a conversation; unreadable lines are skipped."""
     try:
         if not stat.S_ISREG(path.stat().st_mode):
-            raise UsageError(f"{display(path)} is no file")
+            raise UsageError(f"{display(path)} is not a file")
         with path.open("rb") as stream:
             for _, line in read_lines(stream):
                 if isinstance(line, bytes) and line.strip():
@@ -119,7 +121,7 @@ def _messages(path: Path) -> Iterator[Message]:
 def _of_line(line: bytes) -> list[Message]:
     try:
         entry = from_json(line, "not JSON")
-        # of other agents, what the agent itself did not read, and errors of the line
+        # lines of other agents, lines not read by the agent itself, and error lines
         if not isinstance(entry, dict) or entry.get("isSidechain") or entry.get("isMeta"):
             return []
         if entry.get("type") not in ("user", "assistant") or entry.get("isApiErrorMessage"):
@@ -130,7 +132,7 @@ def _of_line(line: bytes) -> list[Message]:
 
 
 def _latest(contexts: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """As many of the latest contexts as may be read, in order."""
+    """Return as many of the latest contexts as the limit allows, in order."""
     kept, total = 0, 0
     for context in reversed(contexts):
         total += len(context["text"])

@@ -1,4 +1,4 @@
-"""A metric of DeepEval: ``assert_test(case, [deepeval_metric()])``."""
+"""DeepEval metric: ``assert_test(case, [deepeval_metric()])``."""
 
 from __future__ import annotations
 
@@ -15,13 +15,12 @@ if TYPE_CHECKING:
 
 
 def deepeval_metric(threshold: float = 0.5, **options: Any) -> BaseMetric:
-    """A metric whose ``score`` is 1 - risk. It succeeds where the answer was checked, is supported
-    or consistent, and its score is at least ``threshold``.
+    """Create a metric whose ``score`` is 1 - risk.
 
-    What was not checked has the score 0 and fails: DeepEval leaves a metric that is ``skipped`` out
-    of a test's outcome, so that a test of nothing else would pass. Sources are
-    ``retrieval_context``, else ``context``; ``expected_output`` is the reference where there are
-    none.
+    It succeeds if the answer is supported or consistent and its score is at least ``threshold``. An
+    unchecked answer has the score 0 and fails: DeepEval ignores ``skipped`` metrics in a test's
+    outcome, so a test of nothing else would pass. Sources are ``retrieval_context``, else
+    ``context``; without both, ``expected_output`` is the reference.
 
     Args:
         options: of :func:`veridical.check_one`.

@@ -1,4 +1,4 @@
-"""A validator of Guardrails AI."""
+"""Guardrails AI validator."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ if TYPE_CHECKING:
 def guardrails_validator(
     on_fail: Any = None, *, allow_unchecked: bool = False, **options: Any
 ) -> Validator:
-    """Make a validator for ``Guard().use(...)``: an answer must be supported by its sources.
+    """Create a validator for ``Guard().use(...)`` that requires supported answers.
 
-    The sources are in the ``metadata`` of the call, under the names that columns may have:
-    ``guard.validate(answer, metadata={"contexts": [...], "question": ...})``. A failure names the
-    worst sentence and its evidence, and marks each flagged sentence as an error span.
+    The sources are in the ``metadata`` of the call, under the column names of inputs:
+    ``guard.validate(answer, metadata={"contexts": [...], "question": ...})``. A failure contains
+    the worst sentence and its evidence, and marks each flagged sentence as an error span.
 
     Args:
         on_fail: of Guardrails AI, such as ``"exception"`` or ``"refrain"``.
-        allow_unchecked: let answers pass that could not be checked, such as those without sources.
+        allow_unchecked: pass answers that could not be checked, such as those without sources.
         options: of :func:`veridical.check_one`.
     """
     from guardrails.validator_base import (
@@ -38,7 +38,7 @@ def guardrails_validator(
 
     @register_validator(name="veridical/supported", data_type="string")
     class VeridicalSupported(Validator):  # type: ignore[misc]
-        """Supported by the sources that the metadata has."""
+        """Validator that requires support by the sources in the metadata."""
 
         def validate(self, value: Any, metadata: Mapping[str, Any]) -> ValidationResult:
             result = check_one(str(value), **fields_of(metadata), **options)

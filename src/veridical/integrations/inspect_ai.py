@@ -1,15 +1,15 @@
-"""A scorer of Inspect: ``veridical/risk``, or ``risk()`` in Python.
+"""Inspect scorer: ``veridical/risk``, or ``risk()`` in Python.
 
-Inspect finds it by the entry point ``inspect_ai``. The sources of an answer are what tools said in
-the conversation, and the sample's metadata under the names that columns of an input may have; the
-target is a reference where there are no sources.
+Inspect finds it by the entry point ``inspect_ai``. The sources of an answer are the tool results in
+the conversation, and the sample's metadata under the column names of inputs. Without sources, the
+target is the reference.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-# registered on import: only Inspect itself, or who uses it, imports this module
+# registered on import: this module is imported only by Inspect or its users
 from inspect_ai.scorer import Score, Scorer, Target, mean, scorer, stderr
 from inspect_ai.solver import TaskState
 
@@ -19,8 +19,9 @@ from veridical.single import acheck_one
 
 @scorer(metrics=[mean(), stderr()])  # type: ignore[untyped-decorator]
 def risk(**options: Any) -> Scorer:
-    """The risk of the answer, from 0 to 1, 1 is worst; an answer that was not checked is unscored,
-    and so counts in no mean.
+    """Score the risk of the answer, from 0 to 1 (worst).
+
+    An unchecked answer is unscored, so it does not count in means.
 
     Args:
         options: of :func:`veridical.check_one`.

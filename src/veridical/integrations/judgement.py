@@ -1,4 +1,4 @@
-"""A result as other tools take one: a number, a label and a reason."""
+"""Result for other tools: a number, a label and a reason."""
 
 from __future__ import annotations
 
@@ -13,18 +13,19 @@ if TYPE_CHECKING:
     from veridical.core.scores import Result
     from veridical.core.verdict_cuts import Verdict
 
-#: The verdicts that are good news. What was not checked is none.
+#: Verdicts that pass. Unchecked answers do not.
 GOOD: tuple[Verdict, ...] = ("supported", "consistent")
-_LONGEST = 240  # characters of a sentence, and of its evidence
+_LONGEST = 240  # maximum characters of a sentence, and of its evidence
 
 
 class Judgement(NamedTuple):
-    """What is told of an answer.
+    """Judgement of an answer.
 
     Attributes:
-        value: the risk, in [0, 1], 1 is worst; None where there is none.
+        value: the risk, in [0, 1], 1 is worst; None if there is no risk.
         label: the verdict.
-        reason: one line: the worst sentence with its evidence, or why nothing was found out.
+        reason: one line: the worst sentence with its evidence, or the reason that nothing was
+            checked.
     """
 
     value: float | None
@@ -33,23 +34,25 @@ class Judgement(NamedTuple):
 
     @property
     def passed(self) -> bool:
-        """Whether the answer was checked and found good."""
+        """Return True if the answer was checked and passed."""
         return self.label in GOOD
 
     @property
     def checked(self) -> bool:
-        """Whether anything was found out."""
+        """Return True if the answer was checked."""
         return self.label != "unchecked"
 
     @property
     def score(self) -> float:
-        """1 - risk, for tools whose scores are better the higher they are: at most 0 where the
-        answer did not pass for want of a check."""
+        """Return 1 - risk, for tools whose higher scores are better.
+
+        It is at most 0 if the answer failed because it was not checked.
+        """
         return 0.0 if self.value is None or not self.checked else 1.0 - self.value
 
 
 def judgement(result: Result) -> Judgement:
-    """The number, the label and the reason of a result."""
+    """Convert a result to a number, a label and a reason."""
     return Judgement(result.risk, result.verdict, _reason(result))
 
 
@@ -67,13 +70,15 @@ def _reason(result: Result) -> str:
 
 
 def short(text: str) -> str:
-    """A foreign text in one harmless line, cut."""
+    """Return an untrusted text as one harmless line, cut if long."""
     return cut(harmless(text), _LONGEST)
 
 
 def texts_of(value: object) -> list[str]:
-    """The texts in what another tool calls its contexts: a text, a list of texts, or of objects
-    that have one; nothing where there is none."""
+    """Return the texts of another tool's contexts.
+
+    Accepts a text, or a list of texts or of objects with a text; otherwise empty.
+    """
     if isinstance(value, str):
         return [value] if value.strip() else []
     found: list[str] = []
@@ -88,9 +93,11 @@ def texts_of(value: object) -> list[str]:
 
 
 def fields_of(*several: object) -> dict[str, Any]:
-    """The arguments ``question``, ``contexts``, ``samples`` and ``reference`` of
-    :func:`veridical.check_one` that stand in mappings, under the names that columns of an input
-    may have; what an earlier mapping has counts."""
+    """Return the arguments of :func:`veridical.check_one` found in mappings.
+
+    These are ``question``, ``contexts``, ``samples`` and ``reference``, under the column names of
+    inputs. Earlier mappings take precedence.
+    """
     found: dict[str, Any] = {}
     for values in several:
         for field in ("prompt", "contexts", "samples", "reference"):

@@ -1,4 +1,4 @@
-"""A middleware of LangChain 1: ``create_agent(..., middleware=[langchain_middleware()])``."""
+"""LangChain 1 middleware: ``create_agent(..., middleware=[langchain_middleware()])``."""
 
 from __future__ import annotations
 
@@ -14,25 +14,24 @@ if TYPE_CHECKING:
     from langchain.agents.middleware import AgentMiddleware
 
 OnFail = Literal["annotate", "retry", "block"]
-BLOCKED = "The answer was withheld: it is not supported by the sources that were found."
+BLOCKED = "The answer was withheld: the sources do not support it."
 
 
 def langchain_middleware(
     on_fail: OnFail = "annotate", *, retries: int = 1, **options: Any
 ) -> AgentMiddleware:
-    """A middleware that checks an agent's final answer against what its tools have said.
+    """Create a middleware that checks an agent's final answer against its tool results.
 
     Every final answer gets ``additional_kwargs["veridical"]`` with ``verdict``, ``risk`` and
-    ``reason``; where no tool has said anything that is ``unchecked``.
+    ``reason``; without tool results the verdict is ``unchecked``.
 
     Args:
-        on_fail: what becomes of an answer that was checked and is not good: nothing more; the model
-            is told the reason and answers again, ``retries`` times at most; or :data:`BLOCKED`
-            takes its place.
+        on_fail: handling of a rejected answer: ``annotate`` only; ``retry`` passes the reason to
+            the model, ``retries`` times at most; ``block`` replaces it by :data:`BLOCKED`.
         options: of :func:`veridical.check_one`.
 
     Raises:
-        UsageError: there is no such ``on_fail``.
+        UsageError: ``on_fail`` is unknown.
     """
     if on_fail not in ("annotate", "retry", "block"):
         raise UsageError(f"on_fail must be annotate, retry or block, not {on_fail!r}")
@@ -65,7 +64,8 @@ def langchain_middleware(
             asked = sum("veridical" in getattr(m, "additional_kwargs", {}) for m in messages)
             if bad and on_fail == "retry" and asked < 2 * retries:
                 again = HumanMessage(
-                    f"A check of your answer found: {told.reason}. Answer again, by the sources.",
+                    f"A check of your answer found: {told.reason}. Answer again, following the "
+                    "sources.",
                     additional_kwargs={"veridical": {"retry": True}},
                 )
                 return {"messages": [marked, again], "jump_to": "model"}
@@ -75,7 +75,10 @@ def langchain_middleware(
 
 
 def _fields(messages: Sequence[Any]) -> dict[str, Any] | None:
-    """The last message as an answer to be checked; None where it calls tools or is no answer."""
+    """Return the last message as an answer to be checked.
+
+    None if it calls tools or is not an answer.
+    """
     answer = messages[-1]
     if answer.type != "ai" or getattr(answer, "tool_calls", None):
         return None

@@ -1,4 +1,4 @@
-"""Scores of a run for Langfuse: pushed again they take their own place, and none is there twice."""
+"""Langfuse export of a run's scores; repeated pushes replace them."""
 
 from __future__ import annotations
 
@@ -21,17 +21,18 @@ def push_to_langfuse(
     observation: str = "observation_id",
     explain: bool = True,
 ) -> int:
-    """Push the verdict (``NAME_verdict``) and the risk (``NAME``) of each answer to the trace that
-    it is from. What was not checked has a verdict and no risk.
+    """Push the verdict (``NAME_verdict``) and the risk (``NAME``) of each answer to its trace.
+
+    An unchecked answer has a verdict and no risk.
 
     Args:
-        client: default: the one that Langfuse's environment variables name.
-        trace, observation: columns of the input that say where an answer is from; without an
-            observation the scores are the trace's.
+        client: default: from Langfuse's environment variables.
+        trace, observation: columns of the input with the ids of the answer's trace and observation;
+            without an observation the scores belong to the trace.
         explain: add the reason, which quotes the answer and its sources.
 
     Returns:
-        how many answers were pushed.
+        The number of answers pushed.
 
     Raises:
         UsageError: no record names a trace.

@@ -1,4 +1,4 @@
-"""An evaluator of LlamaIndex: ``llama_index_evaluator().evaluate_response(query, response)``."""
+"""LlamaIndex evaluator: ``llama_index_evaluator().evaluate_response(query, response)``."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ if TYPE_CHECKING:
 
 
 def llama_index_evaluator(**options: Any) -> BaseEvaluator:
-    """An evaluator whose ``score`` is 1 - risk, and whose ``feedback`` is the reason.
+    """Create an evaluator whose ``score`` is 1 - risk, and whose ``feedback`` is the reason.
 
-    ``passing`` is true where the answer was checked and is supported or consistent. What was not
-    checked is an ``invalid_result`` that does not pass.
+    ``passing`` is true if the answer is supported or consistent. An unchecked answer is an
+    ``invalid_result`` that does not pass.
 
     Args:
         options: of :func:`veridical.check_one`.
@@ -28,7 +28,7 @@ def llama_index_evaluator(**options: Any) -> BaseEvaluator:
             return {}
 
         def _update_prompts(self, prompts: dict[str, Any]) -> None:
-            """It has none."""
+            """Do nothing: the evaluator has no prompts."""
 
         async def aevaluate(
             self,

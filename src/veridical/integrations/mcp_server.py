@@ -1,8 +1,8 @@
-"""``veridical mcp``: a server of the Model Context Protocol on standard input and output.
+"""Model Context Protocol server on standard input and output: ``veridical mcp``.
 
-Its tools check answers against sources that the client sends along, and search a corpus that its
-user named at the start. They read no file and fetch no address that a client names. A reply has at
-most :data:`MOST_TOKENS` tokens, whatever the texts in it are.
+Its tools check answers against sources that the client sends, and search a corpus that the user
+named at the start. They read no file and fetch no address that a client names. A reply has at most
+:data:`MOST_TOKENS` tokens, whatever its texts are.
 """
 
 from __future__ import annotations
@@ -28,25 +28,21 @@ if TYPE_CHECKING:
     from veridical.engine.engine import Engine
     from veridical.retrieval.search import Retriever
 
-#: Of a reply.
+#: Maximum tokens of a reply.
 MOST_TOKENS = 2_000
-_TEXT = 300  # characters of a text in a reply
+_TEXT = 300  # maximum characters of a text in a reply
 _PASSAGE = 1_200
-_FOUND = 5  # passages
-_LETTER = 0.67  # tokens a letter or space: BPE vocabularies take more than two in all texts seen
+_FOUND = 5  # maximum passages
+_LETTER = 0.67  # tokens per letter or space: BPE vocabularies need fewer in all texts measured
 
 Answer = Annotated[str, Field(max_length=100_000, description="The answer to check.")]
 Claim = Annotated[str, Field(max_length=10_000, description="One statement.")]
 Sources = Annotated[
     list[Annotated[str, Field(max_length=1_000_000)]],
-    Field(
-        min_length=1, max_length=500, fail_fast=True, description="Texts that it must follow from."
-    ),
+    Field(min_length=1, max_length=500, fail_fast=True, description="Texts that must support it."),
 ]
-Question = Annotated[
-    str | None, Field(max_length=20_000, description="What was asked, if that is known.")
-]
-Query = Annotated[str, Field(min_length=1, max_length=2_000, description="What to look for.")]
+Question = Annotated[str | None, Field(max_length=20_000, description="The question, if known.")]
+Query = Annotated[str, Field(min_length=1, max_length=2_000, description="Search terms.")]
 
 INSTRUCTIONS = (
     "Checks whether text follows from sources. Before you give an answer that rests on documents "
@@ -57,22 +53,24 @@ INSTRUCTIONS = (
 
 
 def server(engine: Engine, retriever: Retriever | None = None, **options: Any) -> MCPServer:
-    """The server.
+    """Build the server.
 
     Args:
         engine: a warm one.
-        retriever: of the corpus; without one ``search_corpus`` says that there is none.
+        retriever: of the corpus; without one ``search_corpus`` returns an error.
         options: ``scorers``, ``preset``, ``prior`` and ``strictness`` of
             :func:`veridical.check_one`.
 
     Raises:
-        UsageError: the package ``mcp`` is not there, or is of an older version.
+        UsageError: the package ``mcp`` is missing or too old.
     """
     try:
         from mcp.server import MCPServer
         from mcp.server.mcpserver.exceptions import ToolError
     except ImportError as e:
-        raise UsageError(f"the MCP server needs the package mcp: pip install mcp ({e})") from None
+        raise UsageError(
+            f"the MCP server requires the package mcp: pip install mcp ({e})"
+        ) from None
 
     served = MCPServer(
         "veridical", instructions=INSTRUCTIONS, version=__version__, log_level="WARNING"
@@ -105,7 +103,7 @@ def server(engine: Engine, retriever: Retriever | None = None, **options: Any) -
     async def search_corpus(query: Query) -> str:
         """Find passages in the user's own documents, the best first."""
         if retriever is None:
-            raise ToolError("there is no corpus: start the server with --corpus PATH")
+            raise ToolError("no corpus is configured; start the server with --corpus PATH")
         try:
             search = engine.submit(retriever.search([query], _FOUND))
             (passages,) = await asyncio.wrap_future(search)
@@ -118,10 +116,10 @@ def server(engine: Engine, retriever: Retriever | None = None, **options: Any) -
 
 
 def told(result: Result, *, only_bad: bool = True) -> str:
-    """A result as JSON.
+    """Return a result as JSON.
 
     Args:
-        only_bad: leave out the sentences that are supported.
+        only_bad: leave out the supported sentences.
     """
     head: dict[str, Any] = {"verdict": result.verdict, "risk": result.risk}
     shown = result.shown()
@@ -149,8 +147,10 @@ def _evidence(item: ShownSource) -> dict[str, Any]:
 
 
 def bounded(head: dict[str, Any], name: str, items: Iterable[dict[str, Any]]) -> str:
-    """``head`` with as many of the ``items`` as :data:`MOST_TOKENS` allow, as JSON; how many were
-    left out is said."""
+    """Return ``head`` as JSON with as many ``items`` as :data:`MOST_TOKENS` allow.
+
+    The number of omitted items is included.
+    """
     kept: list[dict[str, Any]] = []
     left_out = 0
     for item in items:
@@ -162,8 +162,10 @@ def bounded(head: dict[str, Any], name: str, items: Iterable[dict[str, Any]]) ->
 
 
 def tokens(text: str) -> int:
-    """More tokens than a text has, whichever model counts: a byte is the least that any vocabulary
-    takes at once, and words of letters are taken in larger pieces."""
+    """Return an upper bound of a text's tokens under any model.
+
+    Each token covers at least a byte, and words of letters take fewer tokens.
+    """
     plain = sum(c.isascii() and (c.isalpha() or c == " ") for c in text)
     return int(_LETTER * plain + len(text.encode()) - plain) + 1
 

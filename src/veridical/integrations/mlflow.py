@@ -1,4 +1,4 @@
-"""A scorer of MLflow 3: ``mlflow.genai.evaluate(data, scorers=[mlflow_scorer()])``."""
+"""MLflow 3 scorer: ``mlflow.genai.evaluate(data, scorers=[mlflow_scorer()])``."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ if TYPE_CHECKING:
 
 
 def mlflow_scorer(name: str = "veridical", **options: Any) -> Scorer:
-    """A scorer that gives two feedbacks: ``NAME``, whether the answer was checked and found good,
-    with the reason, and ``NAME_risk``, which has an error in the place of a value where nothing was
-    found out.
+    """Create a scorer with two feedbacks, ``NAME`` and ``NAME_risk``.
 
-    Sources, question, samples and references are looked for in ``inputs``, then in
-    ``expectations``, under the names that columns of an input may have; else the sources are what
-    the trace's retrievers found, and ``expected_response`` is the reference.
+    ``NAME`` is whether the answer was checked and passed, with the reason. ``NAME_risk`` is the
+    risk, or an error if the answer was not checked. Sources, question, samples and references are
+    taken from ``inputs``, then from ``expectations``, under the column names of inputs. Otherwise
+    the sources are the results of the trace's retrievers, and ``expected_response`` is the
+    reference.
 
     Args:
         options: of :func:`veridical.check_one`.
@@ -63,8 +63,9 @@ def mlflow_scorer(name: str = "veridical", **options: Any) -> Scorer:
 
 
 def _answer(outputs: Any) -> str:
-    """The answer in what an application returned: a text, or the first one that stands under a
-    name that answers have."""
+    """Return the answer in an application's output: a text, or the first value with an answer's
+    name.
+    """
     names = ("response", *ALIASES["response"], "content")
     values = [outputs.get(name) for name in names] if isinstance(outputs, Mapping) else [outputs]
     return next((value for value in values if isinstance(value, str)), "")

@@ -1,4 +1,4 @@
-"""An output rail of NeMo Guardrails."""
+"""NeMo Guardrails output rail."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ from typing import Any
 from veridical.integrations.judgement import Judgement, judgement, texts_of
 from veridical.single import acheck_one
 
-#: The flow that runs the action, in Colang 1.0. ``config.yml`` names it under
-#: ``rails.output.flows``.
+#: Colang 1.0 flow that runs the action. ``config.yml`` names it under ``rails.output.flows``.
 FLOW = """\
 define flow veridical check output
   $veridical_passed = execute veridical_check_output
@@ -20,15 +19,15 @@ define flow veridical check output
 
 
 def nemo_action(*, allow_unchecked: bool = False, **options: Any) -> Callable[..., Any]:
-    """Make the action ``veridical_check_output``, for ``actions.py`` or ``register_action``.
+    """Create the action ``veridical_check_output``, for ``actions.py`` or ``register_action``.
 
     It checks the bot's message against ``relevant_chunks`` of the context (or
-    ``relevant_chunks_sep``), and returns True if the message is good. The context gets
+    ``relevant_chunks_sep``), and returns True if the message passes. The context gets
     ``veridical``: ``verdict``, ``risk`` and ``reason``.
 
     Args:
-        allow_unchecked: let messages pass that could not be checked, such as those without
-            sources; contradicted and unsupported ones are stopped in any case.
+        allow_unchecked: pass messages that could not be checked, such as those without sources;
+            contradicted and unsupported ones are stopped in any case.
         options: of :func:`veridical.check_one`.
     """
     from nemoguardrails.actions import action

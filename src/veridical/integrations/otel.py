@@ -1,7 +1,7 @@
-"""Events of OpenTelemetry: ``gen_ai.evaluation.result`` and ``gen_ai.guardrail.result``.
+"""OpenTelemetry events: ``gen_ai.evaluation.result`` and ``gen_ai.guardrail.result``.
 
 They follow the semantic conventions for generative AI (status: development), through the Logs API.
-What is emitted goes where the application's own logger provider sends it.
+Events go to the destination of the application's own logger provider.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ def emit_evaluation(
     explain: bool = False,
     provider: LoggerProvider | None = None,
 ) -> None:
-    """Emit what was found out about an answer.
+    """Emit the verdict and risk of an answer.
 
-    An answer that was not checked has the label ``unchecked`` and no score; where scoring failed
-    ``error.type`` says so.
+    An unchecked answer has the label ``unchecked`` and no score; if scoring failed, ``error.type``
+    is set.
 
     Args:
-        span: of the call that gave the answer: the event's parent. Default: the current one.
+        span: of the call that produced the answer: the event's parent. Default: the current one.
         response_id: the provider's id of the answer.
         explain: add the reason, which quotes the answer and its sources.
         provider: default: the global one.
@@ -63,12 +63,12 @@ def emit_guardrail(
     span: SpanContext | None = None,
     provider: LoggerProvider | None = None,
 ) -> None:
-    """Emit what a guard decided on an answer; nothing in the event quotes it.
+    """Emit a guard's decision on an answer, without quoting the answer.
 
     Args:
         decision: default: the result's own, by its policy.
         policy: name of the policy.
-        span, provider: as of :func:`emit_evaluation`.
+        span, provider: as in :func:`emit_evaluation`.
     """
     decided = decision or result.decision
     attributes: dict[str, Any] = {

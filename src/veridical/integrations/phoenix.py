@@ -1,4 +1,4 @@
-"""Scores of a run for Phoenix, as annotations of spans: pushed again they take their own place."""
+"""Phoenix export of a run's scores as span annotations; repeated pushes replace them."""
 
 from __future__ import annotations
 
@@ -20,16 +20,17 @@ def push_to_phoenix(
     span: str = "span_id",
     explain: bool = True,
 ) -> int:
-    """Annotate the span that each answer is from with the verdict as label and the risk as score.
-    What was not checked has a label and no score.
+    """Annotate each answer's span with the verdict as label and the risk as score.
+
+    An unchecked answer has a label and no score.
 
     Args:
-        client: default: the one that Phoenix's environment variables name.
-        span: column of the input that has the span's id.
+        client: default: from Phoenix's environment variables.
+        span: column of the input with the span's id.
         explain: add the reason, which quotes the answer and its sources.
 
     Returns:
-        how many spans were annotated.
+        The number of annotated spans.
 
     Raises:
         UsageError: no record names a span.

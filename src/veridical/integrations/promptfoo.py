@@ -22,11 +22,11 @@ from veridical.single import check_one
 def get_assert(output: str, context: Mapping[str, Any]) -> dict[str, Any]:
     """Judge one output: ``pass``, ``score`` (1 - risk), ``reason`` and ``namedScores``.
 
-    It passes where it was checked, is supported or consistent, and its score is at least
-    ``threshold`` (0 unless given). What was not checked does not pass.
+    It passes if it is supported or consistent, and its score is at least ``threshold`` (default 0).
+    An unchecked output does not pass.
 
     Raises:
-        UsageError: an option in ``config`` is none.
+        UsageError: ``config`` has an unknown option.
     """
     options = dict(context.get("config") or {})
     threshold = float(options.pop("threshold", 0.0))

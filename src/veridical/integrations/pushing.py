@@ -1,4 +1,4 @@
-"""What pushes of scores to tracing services share: where each goes, and that it goes there once."""
+"""Idempotent export of scores to tracing services."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ _NAMESPACE = uuid.uuid5(uuid.NAMESPACE_URL, "urn:veridical:score")
 
 
 class Push(NamedTuple):
-    """One answer's scores on their way.
+    """Scores of one answer with their destination.
 
     Attributes:
-        places: by name of the field of ``meta`` that held them.
-        identity: the same for the same answer of the same run, whenever it is pushed.
+        places: destination ids by the name of their ``meta`` field.
+        identity: the same for the same answer of the same run in every push.
     """
 
     places: dict[str, str]
@@ -30,19 +30,19 @@ class Push(NamedTuple):
     identity: str
 
     def id(self, name: str) -> str:
-        """A UUID for the score of this name."""
+        """Return a UUID for the score of this name."""
         return str(uuid.uuid5(_NAMESPACE, f"{self.identity}|{name}"))
 
 
 def pushes(results: Results, needed: str, *optional: str) -> Iterator[Push]:
-    """The answers of a run that say where they are from.
+    """Yield the answers of a run that name their destination.
 
     Args:
-        needed: field of ``meta``, or dotted path in it, without which an answer goes nowhere.
-        optional: further ones.
+        needed: field of ``meta``, or dotted path in it, that an answer must have.
+        optional: further fields.
 
     Raises:
-        UsageError: none of the answers has ``needed``.
+        UsageError: no answer has ``needed``.
     """
     run = fingerprint(results.identity)
     found = 0
@@ -54,7 +54,9 @@ def pushes(results: Results, needed: str, *optional: str) -> Iterator[Push]:
         given = {name: place for name, place in places.items() if place is not None}
         yield Push(given, judgement(result), f"{run}|{result.row}|{given[needed]}")
     if not found:
-        raise UsageError(f"no record has a column {needed!r}, which says what its scores belong to")
+        raise UsageError(
+            f"no record has a column {needed!r}, which names the destination of its scores"
+        )
 
 
 def _place(record: Record, name: str) -> str | None:

@@ -1,15 +1,15 @@
-"""The pytest plugin: a fixture ``veridical`` that asserts that an answer is supported.
+"""Pytest plugin: fixture ``veridical`` with assertions about answers.
 
-It is loaded with every pytest session of an environment, so it prints nothing and imports nothing
-but what pytest has imported already; models load with the first assertion, once a process (a
-worker of pytest-xdist is one).
+It is loaded with every pytest session of an environment, so it prints nothing and imports only what
+pytest has imported already. Models load with the first assertion, once per process (or worker of
+pytest-xdist).
 """
 
 from __future__ import annotations
 
 import pytest
 
-TYPE_CHECKING = False  # typing's own would be most of what the import costs
+TYPE_CHECKING = False  # importing typing would dominate the plugin's import time
 if TYPE_CHECKING:
     from collections.abc import Generator, Sequence
     from typing import Any
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 
 _MARKER = (
     "veridical(**options): a test whose answers are checked; options such as nli='base' or "
-    "llm='NAME' are those of veridical.check_one. Tests with the fixture have the marker by "
-    "themselves."
+    "llm='NAME' are those of veridical.check_one. Tests with the fixture get the marker "
+    "automatically."
 )
 
 
 class AnswerChecker:
-    """What the fixture ``veridical`` is.
+    """Value of the fixture ``veridical``.
 
     Its assertions return the :class:`~veridical.Result`, and add the properties
     ``veridical_verdict`` and ``veridical_risk`` to the test, which JUnit XML shows.
@@ -39,14 +39,14 @@ class AnswerChecker:
         """Assert that the sources support every sentence of an answer.
 
         Args:
-            answer: what is checked.
-            sources: a text, or several, that it must follow.
-            question: what was asked.
+            answer: the text to be checked.
+            sources: one or several texts that must support it.
+            question: the question it answers.
 
         Raises:
             AssertionError: a sentence is contradicted or unsupported, or the answer could not be
                 checked; the message has the sentence and the evidence.
-            UsageError: an argument or an option does not fit.
+            UsageError: an argument or an option is invalid.
         """
         __tracebackhide__ = True
         result = self._check(answer, question=question, contexts=sources)
@@ -57,11 +57,11 @@ class AnswerChecker:
         """Assert that other answers to the same question agree with an answer.
 
         Args:
-            samples: the other answers; the answer is none of them.
+            samples: the other answers, without this one.
 
         Raises:
             AssertionError: they disagree, or the answer could not be checked.
-            UsageError: an argument or an option does not fit.
+            UsageError: an argument or an option is invalid.
         """
         __tracebackhide__ = True
         result = self._check(answer, samples=samples)
@@ -73,7 +73,7 @@ class AnswerChecker:
 
         options: dict[str, Any] = {}
         if self._item is not None:
-            for marker in reversed(list(self._item.iter_markers("veridical"))):  # nearest last
+            for marker in reversed(list(self._item.iter_markers("veridical"))):  # the nearest last
                 options |= marker.kwargs
         return check_one(answer, **given, **options)
 
@@ -108,7 +108,7 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, None, None]:
-    """Tell the checker which test it is in."""
+    """Set the checker's current test."""
     checker = item.config.stash[_CHECKER]
     checker._item = item
     yield
@@ -117,5 +117,5 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, None, None]:
 
 @pytest.fixture(scope="session")
 def veridical(request: pytest.FixtureRequest) -> AnswerChecker:
-    """Asserts that answers are supported by sources, or consistent with other answers."""
+    """Provide assertions that answers are supported by sources, or consistent with samples."""
     return request.config.stash[_CHECKER]

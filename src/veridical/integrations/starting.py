@@ -1,4 +1,4 @@
-"""Files to start with: a CI workflow, a pytest module, a promptfoo configuration, ready to run."""
+"""Starter files: CI workflow, pytest module, promptfoo configuration."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from veridical.text.display import display, reason
 
 
 class Starter(NamedTuple):
-    """What is written, and what comes next.
+    """Starter with its next steps.
 
     Attributes:
-        files: where each goes -> what it is called in the package.
-        next: lines for people.
+        files: target path -> name in the package.
+        next: instructions for the user.
     """
 
     files: dict[str, str]
@@ -31,7 +31,7 @@ STARTERS = {
         },
         (
             "veridical check evals/answers.jsonl",
-            "then have your application write evals/answers.jsonl, and commit both files: each "
+            "then let your application write evals/answers.jsonl, and commit both files; each "
             "change is compared with its base",
         ),
     ),
@@ -39,7 +39,7 @@ STARTERS = {
         {"tests/test_answers.py": "test_answers.py.txt"},
         (
             "pytest tests/test_answers.py",
-            "then put a call of your application into its function application()",
+            "then call your application in its function application()",
         ),
     ),
     "promptfoo": Starter(
@@ -49,7 +49,7 @@ STARTERS = {
         },
         (
             "npx promptfoo eval",
-            "then name your prompts and provider in promptfooconfig.yaml",
+            "then set your prompts and provider in promptfooconfig.yaml",
         ),
     ),
 }
@@ -60,13 +60,13 @@ def start(name: str, folder: Path, *, force: bool = False) -> list[Path]:
 
     Args:
         name: of :data:`STARTERS`.
-        force: take the place of files that are there.
+        force: overwrite existing files.
 
     Returns:
-        what was written.
+        The written files.
 
     Raises:
-        UsageError: a file is there already, or cannot be written.
+        UsageError: a file exists already, or cannot be written.
     """
     starter = STARTERS[name]
     texts = {
@@ -75,7 +75,7 @@ def start(name: str, folder: Path, *, force: bool = False) -> list[Path]:
     }
     there = [display(path) for path in texts if path.exists() or path.is_symlink()]
     if there and not force:
-        raise UsageError(f"{', '.join(there)}: there already; --force takes its place")
+        raise UsageError(f"already exists: {', '.join(there)}; use --force to overwrite")
     for path, text in texts.items():
         try:
             path.parent.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""A result in a few plain lines, for tools that show text: what is wrong, where, by what."""
+"""Result as a few plain lines: error, place and evidence."""
 
 from __future__ import annotations
 
@@ -15,14 +15,17 @@ _LONGEST = 2_000
 
 
 def headline(result: Result) -> str:
-    """The verdict and the risk."""
+    """Return the verdict and the risk."""
     risk = "" if result.risk is None else f", risk {result.risk:.2f}"
     return f"{result.verdict}{risk}"
 
 
 def told(result: Result, response: str, question: str | None = None) -> Iterator[str]:
-    """Lines: the headline, why there is no verdict, the question, the worst sentence (the answer,
-    where none was judged), and its evidence with the place of each."""
+    """Yield the lines of a result.
+
+    These are the headline, the reason of a missing verdict, the question, the worst sentence (or
+    the answer), and its evidence with places.
+    """
     yield headline(result)
     shown = result.shown()
     if shown.why is not None:
@@ -37,6 +40,6 @@ def told(result: Result, response: str, question: str | None = None) -> Iterator
 
 
 def shortened(text: str, longest: int = _LONGEST) -> str:
-    """A foreign text on one line, its end left out where it is very long."""
+    """Return an untrusted text on one line, cut if it is very long."""
     line = " ".join(harmless(text).split())
     return line if len(line) <= longest else line[: longest - 1] + "…"

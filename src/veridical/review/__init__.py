@@ -1,1 +1,1 @@
-"""People's labels: the events they leave, agreement, and rates with intervals."""
+"""Human labels: events, agreement, and rates with intervals."""

@@ -1,4 +1,7 @@
-"""How far people agree: on the units that several labelled before any score was shown to them."""
+"""Agreement of reviewers.
+
+It is computed on the units that several reviewers labelled before any score was shown to them.
+"""
 
 from __future__ import annotations
 
@@ -15,14 +18,14 @@ from veridical.review.events import UnitPlace
 from veridical.review.labels import Labels, by_place, opinions
 from veridical.stats.proportions import wilson
 
-#: The labels, in the order of tables.
+#: Labels in the order of tables.
 CLASSES = ("supported", "says_nothing", "contradicted", "not_a_claim")
 RESAMPLES = 1000
 
 
 @dataclass(frozen=True)
 class Shared:
-    """A unit that several people labelled."""
+    """Unit labelled by several reviewers."""
 
     row: int
     unit: UnitPlace
@@ -35,8 +38,10 @@ class Shared:
 
 @dataclass(frozen=True)
 class LabelCell:
-    """The number of pairs of a first and a second label, in any order, and their share of all
-    pairs; with Wilson's interval."""
+    """Count of pairs of a first and a second label.
+
+    The order does not matter. Includes their share of all pairs, with Wilson's interval.
+    """
 
     first: str
     second: str
@@ -48,15 +53,15 @@ class LabelCell:
 
 @dataclass(frozen=True)
 class Agreement:
-    """
+    """Agreement of reviewers.
+
     Attributes:
-        units: that several people labelled, of ``answers``.
-        alpha: Krippendorff's, of nominal labels; None where nothing can be said. Its interval is of
-            resampled answers.
-        agree: the share of pairs of labels that are equal, with Wilson's interval.
-        confusion: of each pair of classes, ``first`` at or before ``second`` in :data:`CLASSES`;
-            each pair of labels is counted once.
-        disagreements: units that are not agreed on, adjudicated ones aside.
+        units: number of units labelled by several reviewers, of ``answers``.
+        alpha: Krippendorff's, of nominal labels; None if undefined. Its interval resamples answers.
+        agree: share of equal pairs of labels, with Wilson's interval.
+        confusion: pairs of classes, ``first`` at or before ``second`` in :data:`CLASSES`; each pair
+            of labels is counted once.
+        disagreements: units with different labels, except adjudicated ones.
     """
 
     units: int
@@ -92,7 +97,7 @@ class Agreement:
 
 
 def shared_units(labels: Labels) -> list[Shared]:
-    """The units that several people labelled blind, by row and place."""
+    """Return the units that several reviewers labelled blind, by row and position."""
     found = []
     for row in sorted(labels.of):
         for key, events in by_place(opinions(labels.of[row], blind=True)):
@@ -105,7 +110,7 @@ def shared_units(labels: Labels) -> list[Shared]:
 
 
 def open_disagreements(labels: Labels) -> list[Shared]:
-    """Units on which people disagree by their newest labels, and nobody has decided."""
+    """Return units with different newest labels and no adjudication."""
     found = []
     for row in sorted(labels.of):
         decided = labels.decided.get(row, {})
@@ -119,7 +124,7 @@ def open_disagreements(labels: Labels) -> list[Shared]:
 
 
 def agreement(labels: Labels, *, resamples: int = RESAMPLES, seed: int = 0) -> Agreement:
-    """How far people agree."""
+    """Compute the agreement of reviewers."""
     shared = shared_units(labels)
     table = _counts(shared)
     rows = np.array([s.row for s in shared], dtype=np.int64)
@@ -149,8 +154,10 @@ def agreement(labels: Labels, *, resamples: int = RESAMPLES, seed: int = 0) -> A
 
 
 def cross_tables(labels: Labels) -> dict[tuple[str, str], Counter[tuple[str, str]]]:
-    """Return for each two people how often each pair of their labels occurred, of the units that
-    both labelled blind."""
+    """Count each pair of labels of every two reviewers.
+
+    Uses the units that both labelled blind.
+    """
     tables: dict[tuple[str, str], Counter[tuple[str, str]]] = {}
     for shared in shared_units(labels):
         for two in combinations(shared.labels, 2):
@@ -160,7 +167,9 @@ def cross_tables(labels: Labels) -> dict[tuple[str, str], Counter[tuple[str, str
 
 
 def cross_table_text(people: tuple[str, str], table: Counter[tuple[str, str]]) -> str:
-    """Return a cross-table of two people's labels as text, a row for each label of the first."""
+    """Format a cross-table of two reviewers' labels as text, with a row for each label of the
+    first.
+    """
     met = [c for c in CLASSES if any(c in pair for pair in table)]
     rows = [["", *met], *([a, *(str(table[a, b]) for b in met)] for a in met)]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
@@ -182,14 +191,13 @@ def _cells(pairs: Any) -> list[LabelCell]:
 
 
 def nominal_alpha(counts: Floats) -> float | None:
-    """Krippendorff's (2011) alpha of nominal labels.
+    """Compute Krippendorff's (2011) alpha of nominal labels.
 
     Args:
-        counts: (u, c) how often each unit has each label; units with fewer than two count for
-            nothing.
+        counts: (u, c) number of each label of each unit; units with fewer than two are ignored.
 
     Returns:
-        at most 1, 0 at chance; None where no unit has two labels, or there is but one label at all.
+        At most 1, 0 at chance level; None if no unit has two labels, or only one label occurs.
     """
     held = counts.sum(axis=1)
     counts = counts[held > 1]
@@ -216,7 +224,7 @@ def _counts(shared: Sequence[Shared]) -> Floats:
 def _interval(
     table: Floats, rows: Any, resamples: int, seed: int
 ) -> tuple[float | None, float | None]:
-    """The 95 % interval over resampled answers; none of fewer than two answers."""
+    """Return the 95 % interval over resampled answers; None with fewer than two answers."""
     distinct = np.unique(rows)
     if len(distinct) < 2:
         return None, None

@@ -1,7 +1,7 @@
-"""What the page of a review asks for and says, without HTTP: the queue, an answer, the labels.
+"""Backend of the review page, without HTTP: queue, answers and labels.
 
-Scores never leave here before the person who asks is done with the answer; nor does what another
-person said, but to whoever adjudicates, without names.
+Scores are never sent before the reviewer has finished the answer. Labels of other reviewers are
+sent only to the adjudicator, without names.
 """
 
 from __future__ import annotations
@@ -41,21 +41,21 @@ if TYPE_CHECKING:
     from veridical.review.items import Items
     from veridical.review.queue import Order
 
-#: Answers of a page of the queue.
+#: Answers per page of the queue.
 PAGE = 50
-#: Code points of a text that a page shows, and texts of a kind.
+#: Maximum code points of a shown text, and maximum texts of a kind.
 LONGEST, MOST = 200_000, 100
 _SNIPPET = 160
-#: Who adjudicates, where several people label.
+#: Name of the adjudicator, if there are several reviewers.
 ADJUDICATOR = "adjudicator"
 
 
 class Given(BaseModel):
-    """A label as the page sends it.
+    """Label as the page sends it.
 
     Attributes:
-        unit: its place in the list of the answer's units, or
-        span: ``[start, end]`` of a missed statement.
+        unit: its position in the list of the answer's units, or span: ``[start, end]`` of a missed
+            statement.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -68,16 +68,16 @@ class Given(BaseModel):
 
 
 class Desk:
-    """A run under review, by people at pages.
+    """Run under review.
 
     Args:
-        people: who labels; with several, somebody else adjudicates.
-        budget: answers after which the estimate is done; None for no end.
-        width: of the interval, at which it is done before.
-        show: scores are shown from the start; labels are then not blind.
+        people: reviewers; with several, an adjudicator is added.
+        budget: answers after which the estimate is complete; None for no limit.
+        width: of the interval, at which it is complete earlier.
+        show: show scores from the start; labels are then not blind.
 
     Raises:
-        UsageError: another process has the labels open, or they cannot be read.
+        UsageError: another process has the labels open, or they are unreadable.
     """
 
     def __init__(
@@ -122,24 +122,24 @@ class Desk:
         os.close(self._lock)
 
     def add(self, *events: ReviewEvent) -> None:
-        """Take events: they are on the disk when this returns."""
+        """Add events; they are on disk when this returns."""
         with self._guard:
             self._log.append(*events)
             for event in events:
                 self.labels.take(event)
 
     def visitors(self) -> tuple[str, ...]:
-        """Who may come: those who label, and where they are several, an adjudicator."""
+        """Return the permitted visitors: the reviewers, and with several an adjudicator."""
         return self.people if len(self.people) < 2 else (*self.people, ADJUDICATOR)
 
     def adjudicates(self, who: str) -> bool:
-        """Whether a person decides where others disagree."""
+        """Return True if this visitor resolves disagreements."""
         return who == ADJUDICATOR or len(self.people) < 2
 
     # what the page shows
 
     def session(self, who: str) -> dict[str, Any]:
-        """Who somebody is here, and how far the work is."""
+        """Return the visitor's role and the progress of the work."""
         with self._guard:
             return {
                 "who": who,
@@ -153,7 +153,7 @@ class Desk:
             }
 
     def page(self, who: str, number: int, only: str = "all") -> dict[str, Any]:
-        """A page of the queue, in the order of the input, which tells nothing of scores.
+        """Return a page of the queue, in input order, without scores.
 
         Args:
             only: all, open or done.
@@ -185,7 +185,9 @@ class Desk:
         }
 
     def next(self, who: str, after: int | None = None) -> dict[str, Any] | None:
-        """The next answer for a person; None where there is none left, or the estimate is done."""
+        """Return the next answer for a reviewer; None if none is left or the estimate is
+        complete.
+        """
         with self._guard:
             if who not in self.people or self.is_done():
                 return None
@@ -196,8 +198,10 @@ class Desk:
             return None if found is None else self.answer(who, self.items.rows[found[0]])
 
     def answer(self, who: str, row: int) -> dict[str, Any] | None:
-        """An answer with its sources, its units and what the person said of them; None where
-        there is no such row. Scores are with it once the person is done."""
+        """Return an answer with its sources, its units and the reviewer's labels.
+
+        None if the row does not exist. Scores are included once the reviewer has finished it.
+        """
         place = self.items.place(row)
         if place is None:
             return None
@@ -232,7 +236,7 @@ class Desk:
             }
 
     def estimate(self) -> dict[str, Any]:
-        """The estimated rate of the run, of each group, and what more labels would buy."""
+        """Return the estimated rate of the run and of each group, and the effect of more labels."""
         chances = self.queue.chances
         with self._guard:
             whole = rate(self.items, self.labels, chances)
@@ -259,7 +263,7 @@ class Desk:
             }
 
     def _groups(self, field: str) -> dict[str, NDArray[np.bool_]]:
-        """The commonest values of a field, each with (n,) which answers have it."""
+        """Return the most frequent values of a field, each with a mask (n,) of its answers."""
         if field not in self._members:
             values = self.items.groups[field]
             self._members[field] = {
@@ -269,7 +273,7 @@ class Desk:
         return self._members[field]
 
     def is_done(self) -> bool:
-        """Whether the estimate has its labels, or its interval is narrow enough."""
+        """Return True if the estimate has its labels, or its interval is narrow enough."""
         if self.budget is None:
             return False
         whole = rate(self.items, self.labels, self.queue.chances)
@@ -278,12 +282,12 @@ class Desk:
         return self.width is not None and whole.n > 0 and whole.width <= self.width
 
     def agreement(self) -> dict[str, Any]:
-        """How far people agree, and what they disagree on, unnamed."""
+        """Return the agreement of reviewers, and their disagreements without names."""
         with self._guard:
             found = agreement(self.labels)
             open_units = []
             for shared in found.disagreements[:500]:
-                # in an order of its own for each unit, so that no column is a person
+                # in a different order for each unit, so that no column identifies a reviewer
                 name = f"{shared.row} {shared.unit.key}"
                 labels = sorted(
                     shared.labels.items(),
@@ -301,10 +305,10 @@ class Desk:
     # what people say
 
     def label(self, who: str, given: Given) -> dict[str, Any]:
-        """Take a label.
+        """Add a label.
 
         Raises:
-            UsageError: there is no such answer or unit, or it is kept for somebody else.
+            UsageError: the answer or unit does not exist, or is reserved for another reviewer.
         """
         self._need_annotator(who)
         place, record, result = self._answer(given.row)
@@ -313,19 +317,21 @@ class Desk:
         if given.span is not None:
             start, end = given.span
             if not 0 <= start < end <= len(record.response):
-                raise UsageError(f"span: [{start}, {end}] is no part of the answer")
+                raise UsageError(f"span: [{start}, {end}] is not within the answer")
             unit = UnitPlace(
                 level="span", start=start, end=end, text=record.response[start:end][:100_000]
             )
         elif given.unit is not None and given.unit < len(asked):
             unit = asked[given.unit].unit
         else:
-            raise UsageError("unit: the answer has no such unit")
+            raise UsageError("unit: the answer has no unit with this number")
         evidence = tuple(_evidence(record, *item) for item in given.evidence)
         with self._guard:
             said = self.labels.of.get(given.row, {}).get(who, Said())
             if said.done is None and not self.queue.lease(place, who):
-                raise UsageError("the answer is before somebody else now; go on to the next one")
+                raise UsageError(
+                    "the answer is reserved for another reviewer; continue with the next one"
+                )
             self.add(
                 ReviewEvent(
                     event="label",
@@ -347,10 +353,10 @@ class Desk:
         return found
 
     def done(self, who: str, row: int, seconds: float | None = None) -> dict[str, Any]:
-        """A person is done with an answer: what it scored is shown from here on.
+        """Finish an answer for a reviewer; its scores are shown from then on.
 
         Raises:
-            UsageError: a unit has no label yet, or there is no such answer.
+            UsageError: a unit has no label yet, or the answer does not exist.
         """
         self._need_annotator(who)
         place, record, result = self._answer(row)
@@ -359,7 +365,9 @@ class Desk:
             asked = self.items.asked(record, result)
             missing = sum(a.unit.key not in said.units for a in asked)
             if missing:
-                raise UsageError(f"{missing} of {len(asked)} statements have no label yet")
+                raise UsageError(
+                    f"{missing} of {len(asked)} statements have no label; label them first"
+                )
             if said.done is None:
                 self.add(
                     ReviewEvent(
@@ -378,10 +386,10 @@ class Desk:
         return found
 
     def comment(self, who: str, row: int, text: str) -> None:
-        """Keep a comment on an answer.
+        """Store a comment on an answer.
 
         Raises:
-            UsageError: there is no such answer.
+            UsageError: the answer does not exist.
         """
         self._need_annotator(who)
         place, _, _ = self._answer(row)
@@ -397,16 +405,16 @@ class Desk:
         )
 
     def adjudicate(self, who: str, row: int, key: Mapping[str, Any], label: Label | None) -> None:
-        """Decide what a unit's label is.
+        """Decide the label of a unit.
 
         Args:
             key: the unit's ``level``, ``start``, ``end``, ``text`` and ``again``.
 
         Raises:
-            UsageError: the person may not, or nobody labelled such a unit.
+            UsageError: the visitor is not the adjudicator, or the unit has no label.
         """
         if not self.adjudicates(who):
-            raise UsageError("only the adjudicator decides where people disagree")
+            raise UsageError("only the adjudicator can resolve disagreements")
         place, _, _ = self._answer(row)
         with self._guard:
             units = opinions(self.labels.of.get(row, {}))
@@ -414,7 +422,7 @@ class Desk:
             wanted += (key.get("again", 0),)
             events = next((events for k, events in units.items() if k == wanted), None)
             if events is None:
-                raise UsageError("nobody has labelled such a unit")
+                raise UsageError("no reviewer has labelled this unit")
             self.add(
                 ReviewEvent(
                     event="adjudicated",
@@ -430,30 +438,30 @@ class Desk:
     def _answer(self, row: int) -> tuple[int, Record, Result]:
         place = self.items.place(row)
         if place is None:
-            raise UsageError(f"row: the run has no answer of row {row}")
+            raise UsageError(f"row: the run has no row {row}")
         return place, *self.items.get(place)
 
     def _need_annotator(self, who: str) -> None:
         if who not in self.people:
-            raise UsageError("the adjudicator gives no labels of their own")
+            raise UsageError("the adjudicator cannot label answers; open the link of a reviewer")
 
 
 def people_of(text: str | None) -> tuple[str, ...]:
-    """The names of a comma-separated list; ``reviewer`` where there is none.
+    """Parse a comma-separated list of names; ``reviewer`` if it is empty.
 
     Raises:
-        UsageError: a name is empty, too long, twice there, or that of the adjudicator.
+        UsageError: a name is empty, too long, duplicated, or that of the adjudicator.
     """
     if text is None:
         return ("reviewer",)
     names = tuple(name.strip() for name in text.split(","))
     for name in names:
         if not name or len(name) > 80 or not name.isprintable():
-            raise UsageError("--annotators is a list of names, such as --annotators ann,ben")
+            raise UsageError("--annotators must be a list of names, such as --annotators ann,ben")
         if name == ADJUDICATOR:
-            raise UsageError(f"--annotators: {ADJUDICATOR} is whoever decides between them")
+            raise UsageError(f"--annotators: the name {ADJUDICATOR} is reserved; choose another")
     if len(set(names)) < len(names):
-        raise UsageError("--annotators names somebody twice")
+        raise UsageError("--annotators: duplicate name")
     return names
 
 
@@ -482,7 +490,7 @@ def _said(said: Said, unit: UnitPlace | None) -> dict[str, Any]:
 
 
 def _texts(record: Record) -> list[tuple[str, int, str | int | None, str]]:
-    """Kind, index, id and text of what an answer is judged by."""
+    """Return kind, index, id and text of the sources of an answer."""
     return [
         *(("context", i, c.id, c.text) for i, c in enumerate(record.contexts)),
         *(("reference", i, None, text) for i, text in enumerate(record.reference)),
@@ -510,13 +518,13 @@ def _sources(record: Record) -> list[dict[str, Any]]:
 def _evidence(record: Record, kind: str, index: int, start: int, end: int) -> SourceMark:
     text = next((t for k, i, _, t in _texts(record) if (k, i) == (kind, index)), None)
     if text is None or not 0 <= start < end <= len(text):
-        raise UsageError("evidence: it is no part of a source")
+        raise UsageError("evidence: not a part of a source")
     shown: Any = kind
     return SourceMark(kind=shown, index=index, start=start, end=end, text=text[start:end][:100_000])
 
 
 def _reveal(result: Result) -> dict[str, Any]:
-    """What the run says of an answer, and of its sentences and claims."""
+    """Return the run's scores of an answer, and of its sentences and claims."""
     units = []
     for name, score in result.scores.items():
         for u in score.units:
@@ -536,7 +544,7 @@ def _reveal(result: Result) -> dict[str, Any]:
 
 
 def _largest(values: list[str]) -> list[str]:
-    """The commonest values of a field, 20 at most."""
+    """Return the most frequent values of a field, 20 at most."""
     found: dict[str, int] = {}
     for value in values:
         if value:

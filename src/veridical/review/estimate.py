@@ -1,14 +1,15 @@
-"""The share of hallucinated answers from a stratified draw, with an interval.
+"""Rate of hallucinated answers from a stratified sample, with an interval.
 
-Strata are quantiles of the run's own risk. Within one, answers are drawn at random; the next label
-goes where it takes most from the variance (Neyman 1934, one label at a time). Each stratum's spread
-is taken towards that of a half, so that a few equal labels at the start do not end its draws.
+Strata are quantiles of the run's own risk. Within a stratum, answers are drawn at random; the next
+label goes where it reduces the variance most (Neyman 1934, one label at a time). The spread of each
+stratum is shrunk towards that of one half, so that a few equal labels at the start do not end its
+draws.
 
-The interval is Korn and Graubard's (1998): Clopper and Pearson's at the effective sample size, the
-number of labels drawn at random that would have the same variance, less by the square of the
-normal quantile over Student's at Satterthwaite's (1946) degrees of freedom. It errs to the wide
-side, which the choice of strata by labels and an end as soon as it is narrow use up:
-``benchmarks/rate.py`` measures how often it holds the true share.
+The interval is Korn and Graubard's (1998): Clopper and Pearson's at the effective sample size. That
+is the size of a simple random sample with the same variance, times the squared ratio of the normal
+quantile to Student's at Satterthwaite's (1946) degrees of freedom. It is conservative. Choosing
+strata by labels, and stopping as soon as it is narrow, use up that margin: ``benchmarks/rate.py``
+measures its coverage.
 """
 
 from __future__ import annotations
@@ -20,25 +21,25 @@ from numpy.typing import NDArray
 
 from veridical.arrays import Floats, Ints
 
-#: Strata of the risk, and labels that each has before spreads count.
+#: Strata of the risk, and minimum labels of each before spreads count.
 STRATA, LEAST = 5, 5
-#: Right and wrong labels that each stratum is taken to have had: where the next draw goes, and
-#: for the width of the interval.
+#: Prior right and wrong labels of each stratum, for the next draw, and for the width of the
+#: interval.
 _PRIOR_OF_DRAWS, _PRIOR_OF_WIDTH = 3.0, 1.0
 _LEAST_FREEDOM = 2.0
-#: The normal quantile of 95 %, and labels that are none.
+#: Normal quantile of 95 %, and an empty array of labels.
 _NORMAL, _NONE = 1.959963984540054, 1e-9
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """A share with its 95 % interval.
+    """Share with its 95 % interval.
 
     Attributes:
         rate: None without a label.
-        n: labels; ``wrong`` of them are hallucinated.
-        total: answers that it is of.
-        effective: labels of a simple random draw that would tell as much.
+        n: labels, of which ``wrong`` are hallucinated.
+        total: answers in the population.
+        effective: size of a simple random sample of the same precision.
     """
 
     rate: float | None
@@ -66,9 +67,11 @@ class Estimate:
 
 
 def strata_of(risks: Floats, count: int = STRATA) -> Ints:
-    """(n,) the stratum of each answer, 0 of the lowest risks: parts of the same size by rank.
-    Answers without a risk (NaN) are a stratum of their own, the last. There are fewer strata
-    where they would hold fewer than :data:`LEAST` answers each."""
+    """Return the stratum of each answer, (n,); 0 has the lowest risks.
+
+    Strata are parts of equal size by rank. Answers without a risk (NaN) form the last stratum. The
+    number is reduced if strata would have fewer than :data:`LEAST` answers.
+    """
     out = np.zeros(len(risks), dtype=np.int64)
     known = np.flatnonzero(~np.isnan(risks))
     count = max(1, min(count, len(known) // LEAST))
@@ -79,33 +82,33 @@ def strata_of(risks: Floats, count: int = STRATA) -> Ints:
 
 
 def next_stratum(sizes: Ints, drawn: Ints, wrong: Ints) -> int | None:
-    """The stratum that the next answer is drawn from; None where all are drawn."""
+    """Return the stratum of the next answer; None if all are drawn."""
     chosen = next_strata(sizes, drawn[None, :], wrong[None, :])[0]
     return int(chosen) if drawn[chosen] < sizes[chosen] else None
 
 
 def next_strata(sizes: Ints, drawn: NDArray[np.generic], wrong: NDArray[np.generic]) -> Ints:
-    """(d,) the strata that the next answers of ``d`` draws of their own come from.
+    """Return the strata of the next answers in ``d`` independent samples, (d,).
 
     Args:
         sizes: (h,) answers of each stratum.
-        drawn, wrong: (d, h) answers labelled, and hallucinated ones, of each draw.
+        drawn, wrong: (d, h) labelled answers, and hallucinated ones, in each sample.
     """
     n, k = np.asarray(drawn, dtype=np.float64), np.asarray(wrong, dtype=np.float64)
     share = (k + _PRIOR_OF_DRAWS) / (n + 2 * _PRIOR_OF_DRAWS)
     gain = sizes**2 * share * (1 - share) / np.maximum(n * (n + 1), 0.5)
-    # those with fewer than the least come first, the emptiest before the others
+    # strata below the minimum come first, the emptiest of them before the others
     gain = np.where(n < np.minimum(LEAST, sizes), 1e18 / (1 + n), gain)
     chosen: Ints = np.argmax(np.where(n < sizes, gain, -1.0), axis=1).astype(np.int64)
     return chosen
 
 
 def estimate(sizes: Ints, drawn: Ints, wrong: Ints) -> Estimate:
-    """The share of hallucinated answers of all strata together.
+    """Estimate the share of hallucinated answers over all strata.
 
     Args:
         sizes, drawn, wrong: (h,) answers, labelled ones, and hallucinated ones of each stratum. A
-            stratum may have no label; it then counts as one of which nothing is known.
+            stratum without labels counts as unknown.
     """
     n, total = int(drawn.sum()), int(sizes.sum())
     if n == 0 or total == 0:
@@ -125,7 +128,7 @@ def estimate(sizes: Ints, drawn: Ints, wrong: Ints) -> Estimate:
 def intervals(
     sizes: Ints, drawn: NDArray[np.generic], wrong: NDArray[np.generic]
 ) -> tuple[Floats, Floats, Floats, Floats]:
-    """Rates, ends of the intervals and effective sample sizes, (d,) each, of (d, h) counts."""
+    """Compute rates, interval ends and effective sample sizes, (d,) each, from (d, h) counts."""
     from scipy.special import betaincinv, stdtrit
 
     n, k = np.asarray(drawn, dtype=np.float64), np.asarray(wrong, dtype=np.float64)
@@ -153,7 +156,7 @@ def intervals(
 
 @dataclass(frozen=True)
 class Forecast:
-    """How wide the interval would be with so many labels more."""
+    """Expected width of the interval with a number of further labels."""
 
     more: int
     width: float
@@ -162,7 +165,7 @@ class Forecast:
 def forecast(
     sizes: Ints, drawn: Ints, wrong: Ints, more: tuple[int, ...] = (25, 50, 100, 200, 400)
 ) -> list[Forecast]:
-    """What more labels would buy, were they like those that there are."""
+    """Forecast the effect of more labels, assuming that they resemble the present ones."""
     if drawn.sum() == 0:
         return []
     n, k = drawn.astype(np.float64), wrong.astype(np.float64)

@@ -1,9 +1,8 @@
-"""Labels that people gave, as a file that only grows: ``labels.jsonl`` in the run directory.
+"""Review events: the append-only file ``labels.jsonl`` in the run directory.
 
-Each line is a :class:`ReviewEvent`. Nothing is ever altered: a change of mind, an undo, a comment
-are further lines, and the newest of a person on a unit counts. A line is on the disk before the
-page hears that it was taken, so that a killed server loses none. The files of several people of the
-same run can be put together by ``cat``.
+Each line is a :class:`ReviewEvent`. Lines are never altered: a correction, an undo or a comment is
+a further line, and a reviewer's newest event on a unit counts. A line is on disk before the page is
+notified, so a killed server loses none. Files of several reviewers of one run can be concatenated.
 """
 
 from __future__ import annotations
@@ -23,9 +22,9 @@ from veridical.text.display import display, shown
 
 #: Name of the file in a run directory.
 LABELS = "labels.jsonl"
-#: What a person says of a unit, by the sources beside it.
+#: Labels of a unit with regard to its sources.
 Label = Literal["supported", "says_nothing", "contradicted", "not_a_claim"]
-#: The label as a number, 0 right .. 1 hallucinated; None is no statement, and counts for nothing.
+#: Labels as numbers, 0 right .. 1 hallucinated; None is not a statement, and does not count.
 NUMBERS: dict[str, float | None] = {
     "supported": 0.0,
     "says_nothing": 1.0,
@@ -39,7 +38,7 @@ Offset = Annotated[int, Field(ge=0, le=2**31)]
 
 
 class SourceMark(BaseModel):
-    """A slice of a source: ``text`` is ``[start:end]`` of the source of this kind and index."""
+    """Slice of a source: ``text`` is ``[start:end]`` of the source of this kind and index."""
 
     model_config = _FROZEN
     kind: Literal["context", "sample", "reference"]
@@ -50,9 +49,11 @@ class SourceMark(BaseModel):
 
 
 class UnitPlace(BaseModel):
-    """A unit of an answer: ``text`` is what it says, ``[start:end]`` where in the answer,
-    ``triplet`` its head, relation and tail where it is one, and ``again`` how many units alike come
-    before it."""
+    """Unit of an answer: its ``text`` and offsets ``[start:end]``.
+
+    ``triplet`` is its head, relation and tail if it is a triplet; ``again`` counts earlier equal
+    units.
+    """
 
     model_config = _FROZEN
     level: Literal["response", "sentence", "claim", "span"]
@@ -64,17 +65,16 @@ class UnitPlace(BaseModel):
 
     @property
     def key(self) -> tuple[str, int, int, str, int]:
-        """What tells it from the other units of the answer."""
+        """Return the key that identifies it within the answer."""
         return self.level, self.start, self.end, self.text, self.again
 
 
 class Draw(BaseModel):
-    """How an answer came to be looked at.
+    """Selection of an answer for review.
 
     Attributes:
-        order: random, neyman, risk, uncertain, disagree, or chosen (by the person).
-        p: the probability with which the draw took this answer from those that were left; None
-            where it was not drawn but chosen.
+        order: random, neyman, risk, uncertain, disagree, or chosen (by the reviewer).
+        p: probability of drawing this answer from the remaining ones; None if it was chosen.
         stratum: of ``neyman``, from 0.
     """
 
@@ -85,23 +85,23 @@ class Draw(BaseModel):
 
 
 class ReviewEvent(BaseModel):
-    """A line of the file.
+    """Line of the file.
 
     Attributes:
-        event: ``label`` a unit, ``done`` with an answer (what was said before it was blind),
-            ``comment`` on an answer, ``adjudicated``: decided where people disagreed.
+        event: ``label`` of a unit, ``done`` with an answer (earlier labels were blind), ``comment``
+            on an answer, ``adjudicated``: a disagreement was resolved.
         at: UTC, ISO 8601.
-        who: the person's name.
+        who: the reviewer's name.
         row: of the record.
-        record: its digest, so that labels of another input are not taken for labels of this one.
+        record: its digest, so that labels of another input are not applied to this one.
         unit: of ``label`` and ``adjudicated``.
-        label: None takes an earlier one back.
-        missed: the person found the unit; it was not among those asked about.
-        evidence: slices of sources that the person marked.
-        seconds: that the person took.
-        blind: whether scores were hidden from the person.
-        draw: how the answer came to be looked at.
-        comment: of the person.
+        label: None withdraws an earlier one.
+        missed: the reviewer added the unit; it was not in the list.
+        evidence: slices of sources that the reviewer marked.
+        seconds: that the reviewer took.
+        blind: whether scores were hidden.
+        draw: selection of the answer.
+        comment: of the reviewer.
     """
 
     model_config = _FROZEN
@@ -123,11 +123,11 @@ class ReviewEvent(BaseModel):
     @classmethod
     def _printable(cls, value: str) -> str:
         if not value.isprintable() or not value.strip():
-            raise ValueError("must be a name that prints")
+            raise ValueError("must be a printable name")
         return value
 
     def line(self) -> bytes:
-        """The line of the file, without its newline."""
+        """Return the line of the file, without its newline."""
         return json.dumps(
             self.model_dump(mode="json", exclude_none=True),
             ensure_ascii=True,
@@ -136,16 +136,17 @@ class ReviewEvent(BaseModel):
 
 
 def now() -> str:
-    """The time as an event has it."""
+    """Return the current time in the form of events."""
     return datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="microseconds")
 
 
 def read_events(path: Path) -> Iterator[ReviewEvent]:
-    """The events of a file, in its order; none where it is not there. A last line without an end
-    is what a killed process left half written, and is no event.
+    """Yield the events of a file, in order; no events if it does not exist.
+
+    An incomplete last line, which a killed process left, is ignored.
 
     Raises:
-        UsageError: a line is no event; the message names the line and the field.
+        UsageError: a line is not an event; the message names the line and the field.
     """
     for number, line in enumerate(whole_lines(path), 1):
         if not line.strip():
@@ -162,10 +163,10 @@ def read_events(path: Path) -> Iterator[ReviewEvent]:
 
 
 class LabelLog:
-    """The file of labels, open for appending.
+    """File of labels, open for appending.
 
     Raises:
-        UsageError: it cannot be written, or a line of it is no event.
+        UsageError: it cannot be written, or a line of it is not an event.
     """
 
     def __init__(self, path: Path) -> None:
@@ -175,7 +176,7 @@ class LabelLog:
         self._file: int | None = append_to(path)
 
     def append(self, *events: ReviewEvent) -> None:
-        """Add events. They are on the disk when this returns."""
+        """Append events. They are on disk when this returns."""
         assert self._file is not None
         write_all(self._file, b"".join(event.line() + b"\n" for event in events))
         os.fsync(self._file)
@@ -188,7 +189,9 @@ class LabelLog:
 
 
 def in_order(events: Iterable[ReviewEvent]) -> list[ReviewEvent]:
-    """Events by their time, those of the same line once; files of several people may be put
-    together in any order."""
+    """Sort events by time and remove duplicate lines.
+
+    Files of several reviewers may be concatenated in any order.
+    """
     unique = dict.fromkeys(events)
     return sorted(unique, key=lambda event: event.at)

@@ -1,4 +1,4 @@
-"""Labels as other commands read them: a row an answer, with ``label`` and ``unit_labels``."""
+"""Export of labels as rows with ``label`` and ``unit_labels``, for other commands."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ if TYPE_CHECKING:
 
 
 def labels_of(results: Results) -> Labels:
-    """What was said of a run.
+    """Read the labels of a run.
 
     Raises:
-        UsageError: a line of the file cannot be read.
+        UsageError: a line of the file is unreadable.
     """
     return Labels.from_events(read_events(results.path / LABELS))
 
@@ -36,19 +36,18 @@ def labels_of(results: Results) -> Labels:
 def export_rows(
     items: Items, labels: Labels, *, redact: bool = False, worst: bool = False
 ) -> Iterator[dict[str, Any]]:
-    """A row for each answer that somebody is done with, in the order of the input.
+    """Yield a row for each finished answer, in input order.
 
-    ``label`` and ``unit_labels`` are by adjudication, else by the majority, else left out, and
-    ``draw`` says how the answer was drawn: ``random`` with the probability of a simple random draw,
-    ``neyman`` with that of its stratum, or ``chosen`` with none. ``labels`` has what each person
-    said of each unit.
+    ``label`` and ``unit_labels`` are by adjudication, else by the majority, else left out. ``draw``
+    states the selection: ``random`` with the probability of a simple random sample, ``neyman`` with
+    that of its stratum, or ``chosen`` without one. ``labels`` has each reviewer's labels.
 
     Args:
-        redact: pseudonyms in the place of names, drawn anew for each export, and no comments.
+        redact: replace names by pseudonyms, new ones for each export, and leave out comments.
         worst: see :func:`~veridical.review.labels.finals`.
 
     Raises:
-        UsageError: labels were given to other records than the run's.
+        UsageError: labels belong to other records than the run's.
     """
     for row, digests in labels.digests.items():
         items.check_digest(row, digests)
@@ -96,25 +95,26 @@ def export(
     triplets: bool = False,
     worst: bool = False,
 ) -> int:
-    """Write :func:`export_rows`, or the labelled triplets, as JSON lines; how many. Triplets to a
-    file named ``.json`` are written as RefChecker publishes them, an answer with its claims.
+    """Write :func:`export_rows`, or the labelled triplets, as JSON lines; return their number.
+
+    Triplets to a file named ``.json`` are written in RefChecker's published format, an answer with
+    its claims.
 
     Raises:
-        UsageError: nobody is done with an answer, no label is of a triplet where those are wanted,
-            or the file cannot be written.
+        UsageError: no answer is finished, no triplet is labelled, or the file cannot be written.
     """
     labels = labels_of(results)
     if not any(labels.is_done(row) for row in labels.of):
         raise UsageError(
-            f"{results.path}: nobody is done with an answer yet, so there is nothing to export; "
-            "veridical review RUN opens the page"
+            f"{results.path}: no answer is finished, so there is nothing to export; "
+            "label some with veridical review RUN"
         )
     items = Items(results)
     if triplets:
         rows = export_triplets(items, labels)
         first = next(rows, None)
         if first is None:
-            raise UsageError(f"{results.path}: no label is of a triplet")
+            raise UsageError(f"{results.path}: no triplet has a label")
         rows = chain([first], rows)
     else:
         rows = export_rows(items, labels, redact=redact, worst=worst)
@@ -132,13 +132,13 @@ def export(
 
 
 def unlabelled_line(labels: Labels, *, worst: bool = False) -> str | None:
-    """Return what to know of exported answers that have no label; None where all have one."""
+    """Return a notice of exported answers without a label; None if all have one."""
     done = [row for row in labels.of if labels.is_done(row)]
     found = Counter(outcome(finals(labels, row, worst=worst)) for row in done)
     undecided, silent = found["undecided"], found["no_statement"]
     parts = []
     if undecided:
-        parts.append(f"{undecided:,} undecided (people disagree: adjudicate on the review page)")
+        parts.append(f"{undecided:,} undecided (reviewers disagree: adjudicate on the review page)")
     if silent:
         parts.append(f"{silent:,} with no statement")
     if not parts:
@@ -147,8 +147,10 @@ def unlabelled_line(labels: Labels, *, worst: bool = False) -> str | None:
 
 
 def _draws(items: Items, labels: Labels, chances: Chances) -> dict[int, tuple[str, float | None]]:
-    """Place -> how it was drawn, and with what probability: that of the larger draw, by chance from
-    all, else by chance within strata."""
+    """Return the selection and probability of each place.
+
+    The larger sample counts: a simple random one, else a stratified one.
+    """
     prefix = random_prefix(items, labels, chances).tolist()
     random = {place: ("random", round(len(prefix) / len(items), 9)) for place in prefix}
     strata: dict[int, tuple[str, float | None]] = {}
@@ -197,7 +199,7 @@ def _individual(
 
 
 def _pseudonyms(labels: Labels) -> dict[str, str]:
-    """Name -> pseudonym, in an order that tells nothing of the names."""
+    """Map names to pseudonyms, in an order that does not depend on the names."""
     salt = secrets.token_bytes(16)
     ranked = sorted(
         labels.people(), key=lambda name: hashlib.blake2b(name.encode(), key=salt).digest()

@@ -1,4 +1,4 @@
-"""The answers of a run, each to be found by its place without reading the others."""
+"""Answers of a run with random access."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ if TYPE_CHECKING:
     from veridical.report.results import Results
 
 Units = Literal["auto", "claim", "sentence", "span"]
-#: Units of one answer that are asked about; of more, the first.
+#: Maximum units of one answer that are shown; the first are used.
 MOST_UNITS = 500
 _LONGEST = 100_000
 
 
 class AskedUnit(NamedTuple):
-    """A unit of an answer that is asked about.
+    """Unit of an answer to be labelled.
 
     Attributes:
-        deciding: where in the sources the scorers looked for it; None where nobody knows.
+        deciding: the source passage that the scorers used for it; None if unknown.
     """
 
     unit: UnitPlace
@@ -44,21 +44,21 @@ class AskedUnit(NamedTuple):
 
 
 class Items:
-    """The answers of a run that have a result.
+    """Answers of a run that have a result.
 
-    They lie in a temporary file; in memory are a few numbers for each.
+    They are stored in a temporary file, with a few numbers for each in memory.
 
     Args:
         results: of the run, read once.
-        units: what is asked about: claims where the run made any, else sentences; or one of these.
+        units: units to be labelled: claims if the run made any, else sentences; or one of these.
         fields: of ``meta``, whose values are kept as groups.
 
     Attributes:
         rows: (n,) row of the input of each.
         risks: (n,) the record's risk, NaN without one.
-        spreads: (n,) standard deviation of the risks of its scorers, 0 of fewer than two.
+        spreads: (n,) standard deviation of the risks of its scorers, 0 for fewer than two.
         verdicts: (n,) verdict of each.
-        groups: field -> the value that each answer has there, "" without one.
+        groups: field -> value of each answer, "" without one.
     """
 
     def __init__(
@@ -98,24 +98,26 @@ class Items:
         return len(self.rows)
 
     def place(self, row: int) -> int | None:
-        """The place from 0 of a row; None where it has no result."""
+        """Return the position from 0 of a row; None if it has no result."""
         return self._places.get(row)
 
     def get(self, place: int) -> tuple[Record, Result]:
-        """The answer at a place, and its result."""
+        """Return the answer at a position, and its result."""
         record, line = self.line(place)
         return record, Result.model_validate_json(line)
 
     def line(self, place: int) -> tuple[Record, bytes]:
-        """The answer at a place, and its result line."""
+        """Return the answer at a position, and its result line."""
         start, end = self._starts[place], self._starts[place + 1]
         self._file.seek(start)
         record, _, line = self._file.read(end - start).partition(b"\n")
         return Record.model_validate_json(record), line
 
     def holding(self, text: str) -> list[int]:
-        """The places of the answers that hold ``text``, in any case: in the answer, the question,
-        the id, or a source, reference or sample."""
+        """Return the positions of the answers that contain ``text``, ignoring case.
+
+        Searches answers, questions, ids, sources, references and samples.
+        """
         wanted = text.casefold()
         quoted = to_json(wanted)[1:-1].decode("utf-8")
         found = []
@@ -128,7 +130,7 @@ class Items:
         return found
 
     def asked(self, record: Record, result: Result) -> list[AskedUnit]:
-        """The units of an answer that are asked about, in their order in the answer."""
+        """Return the units of an answer to be labelled, in their order in the answer."""
         found = self._of(result)
         if found:
             asked = found
@@ -151,7 +153,7 @@ class Items:
         return asked[:MOST_UNITS]
 
     def _of(self, result: Result) -> list[AskedUnit]:
-        """The units of a score that are asked about, where those are not the sentences."""
+        """Return the units of a score to be labelled, if they are not the sentences."""
         levels = {"auto": ("claim",), "claim": ("claim",), "span": ("span",)}.get(self._units, ())
         for score in result.scores.values():
             raw = score.raw if isinstance(score.raw, dict) else {}
@@ -167,15 +169,16 @@ class Items:
         return []
 
     def check_digest(self, row: int, digests: set[str]) -> None:
-        """
+        """Check that labels of the row belong to its record.
+
         Raises:
-            UsageError: labels of the row were given to another record.
+            UsageError: they belong to another record.
         """
         place = self.place(row)
         if place is None:
-            raise UsageError(f"there are labels of row {row}, which the run has no result of")
+            raise UsageError(f"there are labels of row {row}, for which the run has no result")
         if digests - {self.digests[place]}:
-            raise UsageError(f"the labels of row {row} are of another record than the run's")
+            raise UsageError(f"the labels of row {row} belong to another record than the run's")
 
 
 def _holds(record: Record, wanted: str) -> bool:
@@ -194,10 +197,12 @@ def _spread(result_summary: ResultSummary) -> float:
 
 
 def _as_json(record: Record) -> bytes:
-    """The record on one line. What JSON has no form for, as data frames may hold, is a text."""
+    """Return the record on one line; values without a JSON form, as in data frames, become
+    texts.
+    """
     try:
         return to_json(record, by_alias=True, inf_nan_mode="constants", fallback=str)
-    except ValueError:  # bytes that are no text
+    except ValueError:  # bytes that are not a text
         plain = record.model_dump(by_alias=True)
         return to_json(plain, inf_nan_mode="constants", bytes_mode="base64", fallback=str)
 
@@ -216,7 +221,7 @@ def _unit(unit: Unit, fact: Any) -> UnitPlace:
 
 
 def _told_apart(asked: list[AskedUnit]) -> list[AskedUnit]:
-    """The units, those alike numbered."""
+    """Number the equal units."""
     seen: Counter[UnitPlace] = Counter()
     out = []
     for unit, deciding in asked:
@@ -226,7 +231,7 @@ def _told_apart(asked: list[AskedUnit]) -> list[AskedUnit]:
 
 
 def _looked(result: Result) -> Mapping[tuple[int, int], SourceMark]:
-    """Where scorers looked for each sentence: that of the risk first."""
+    """Return the source passage of each sentence: first from the scorer of the risk."""
     found: dict[tuple[int, int], SourceMark] = {}
     first = [result.by] if result.by is not None else []
     names = [*(n for n in result.scores if n.split("(")[0] in first), *result.scores]

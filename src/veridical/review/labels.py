@@ -1,4 +1,4 @@
-"""What the events of ``labels.jsonl`` come to: who says what of which unit."""
+"""State of the labels after the events of ``labels.jsonl``."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ UnitKey = tuple[str, int, int, str, int]
 
 @dataclass
 class Said:
-    """What one person says of one answer.
+    """Labels of one reviewer for one answer.
 
     Attributes:
-        units: the newest label of each unit that has one.
-        blind: the newest that was given before scores were shown.
-        done: the event that ended the blind look; None before that.
+        units: newest label of each labelled unit.
+        blind: newest label given before scores were shown.
+        done: the event that ended blind labelling; None before that.
         comment: the newest, "" without one.
     """
 
@@ -28,7 +28,7 @@ class Said:
     comment: str = ""
 
     def take(self, event: ReviewEvent) -> None:
-        """Add an event, newer than all before."""
+        """Apply an event that is newer than all before."""
         if event.event == "done":
             self.done = self.done or event
         elif event.event == "comment":
@@ -44,12 +44,12 @@ class Said:
 
 @dataclass
 class Labels:
-    """What everybody says.
+    """Labels of all reviewers.
 
     Attributes:
-        of: row -> person -> what they say.
-        decided: row -> unit -> the adjudication.
-        digests: row -> the digests of the records that labels were given to.
+        of: row -> reviewer -> labels.
+        decided: row -> unit -> adjudication.
+        digests: row -> digests of the labelled records.
     """
 
     of: dict[int, dict[str, Said]] = field(default_factory=dict)
@@ -64,7 +64,7 @@ class Labels:
         return labels
 
     def take(self, event: ReviewEvent) -> None:
-        """Add an event, newer than all before."""
+        """Apply an event that is newer than all before."""
         self.digests.setdefault(event.row, set()).add(event.record)
         if event.event == "adjudicated" and event.unit is not None:
             decided = self.decided.setdefault(event.row, {})
@@ -76,20 +76,20 @@ class Labels:
         self.of.setdefault(event.row, {}).setdefault(event.who, Said()).take(event)
 
     def people(self) -> list[str]:
-        """Names of those who labelled anything, in order."""
+        """Return the names of those who labelled anything, in order."""
         return sorted({who for said in self.of.values() for who in said})
 
     def is_done(self, row: int) -> bool:
-        """Whether somebody is done with an answer."""
+        """Return True if a reviewer has finished the answer."""
         return any(said.done is not None for said in self.of.get(row, {}).values())
 
     def orders(self, row: int) -> set[str]:
-        """By which orders an answer came before those who are done with it."""
+        """Return the orders by which an answer was given to those who finished it."""
         done = [said.done for said in self.of.get(row, {}).values()]
         return {event.draw.order for event in done if event is not None and event.draw is not None}
 
     def done_by(self, who: str) -> list[int]:
-        """Rows of the answers that a person is done with, in the order in which they were."""
+        """Return the rows that a reviewer has finished, in that order."""
         times = [
             (event.at, row)
             for row, said in self.of.items()
@@ -101,10 +101,10 @@ class Labels:
 def opinions(
     said: Mapping[str, Said], *, blind: bool = False
 ) -> dict[UnitKey, dict[str, ReviewEvent]]:
-    """The labels of an answer by unit and person: of those who are done with it.
+    """Return the labels of an answer by unit and reviewer, of those who finished it.
 
     Args:
-        blind: those given before scores were shown.
+        blind: only those given before scores were shown.
     """
     found: dict[UnitKey, dict[str, ReviewEvent]] = {}
     for who, one in said.items():
@@ -118,13 +118,13 @@ def opinions(
 def by_place(
     units: Mapping[UnitKey, dict[str, ReviewEvent]],
 ) -> list[tuple[UnitKey, dict[str, ReviewEvent]]]:
-    """Units by where they are in the answer; those of one place as they came."""
+    """Sort units by offset in the answer, those of equal offsets by arrival."""
     return sorted(units.items(), key=lambda item: item[0][1:3])
 
 
 @dataclass(frozen=True)
 class Final:
-    """The label of a unit that all have come to; ``label`` is None where they disagree."""
+    """Final label of a unit; ``label`` is None if reviewers disagree."""
 
     unit: UnitPlace
     label: str | None
@@ -133,17 +133,19 @@ class Final:
     individual: Mapping[str, str]
 
 
-#: From the mildest: of labels that differ, the last is the worst.
+#: From best to worst.
 SEVERITY = ("not_a_claim", "supported", "says_nothing", "contradicted")
 
 
 def finals(labels: Labels, row: int, *, worst: bool = False) -> list[Final]:
-    """The labels of an answer's units: by adjudication, else what most say, else none. A unit that
-    only some were asked about, as the missed ones, is decided by those.
+    """Return the final labels of an answer's units.
+
+    By adjudication, else by the majority, else None. A unit labelled by only some reviewers, such
+    as a missed one, is decided by those.
 
     Args:
-        worst: where people disagree, take the worst of their labels, as SelfCheckGPT does of its
-            two annotators (section 6).
+        worst: in a disagreement, take the worst label, as SelfCheckGPT does for its two annotators
+            (section 6).
     """
     out = []
     decided = labels.decided.get(row, {})
@@ -176,9 +178,11 @@ Outcome = Literal["hallucinated", "right", "undecided", "no_statement"]
 
 
 def outcome(units: Iterable[Final]) -> Outcome:
-    """What an answer comes to: hallucinated where a statement is contradicted or the sources say
-    nothing of it; else undecided where people disagree on a unit; right where all statements are
-    supported."""
+    """Return the outcome of an answer.
+
+    It is hallucinated if a statement is contradicted or unsupported, else undecided if reviewers
+    disagree on a unit, and right if all statements are supported.
+    """
     labels = {unit.label for unit in units}
     if "contradicted" in labels or "says_nothing" in labels:
         return "hallucinated"
@@ -188,6 +192,8 @@ def outcome(units: Iterable[Final]) -> Outcome:
 
 
 def answer_label(units: Iterable[Final]) -> float | None:
-    """The label of an answer, 1 hallucinated or 0 right; None where it is undecided or states
-    nothing."""
+    """Return the label of an answer, 1 hallucinated or 0 right.
+
+    None if it is undecided or has no statement.
+    """
     return {"hallucinated": 1.0, "right": 0.0}.get(outcome(units))

@@ -1,11 +1,10 @@
-"""Which answer a person looks at next.
+"""Order in which reviewers get answers.
 
-``random`` goes by one permutation of the answers, drawn from the run's key, the same for everybody
-and in every life of the server. Its beginning, as far as all of it is labelled and up to the last
-answer that was drawn by it, is a simple random draw: that is what a promise may rest on. What lies
-beyond was labelled for its risk or by a person's choice. ``mixed`` goes by it every second time,
-and by ``uncertain`` the other times. ``neyman`` draws within strata of the risk, where the next
-label tells most.
+``random`` follows one permutation of the answers, drawn from the run's key: the same for every
+reviewer and session of the server. Its completed beginning, up to the last answer drawn from it, is
+a simple random sample, on which guarantees may rest. Answers beyond it were labelled for their risk
+or by a reviewer's choice. ``mixed`` alternates between it and ``uncertain``. ``neyman`` draws
+within strata of the risk, where the next label is most informative.
 """
 
 from __future__ import annotations
@@ -32,20 +31,20 @@ if TYPE_CHECKING:
 
 Order = Literal["risk", "uncertain", "disagree", "random", "neyman", "mixed"]
 ORDERS: tuple[Order, ...] = ("mixed", "random", "neyman", "risk", "uncertain", "disagree")
-#: Seconds for which an answer is kept for the person who has it before them.
+#: Seconds for which an answer is reserved for the reviewer who has it open.
 LEASE = 15 * 60.0
-#: The risk that ``uncertain`` is nearest to, where no policy says.
+#: Risk that ``uncertain`` is closest to without a policy.
 THRESHOLD = 0.5
 
 
 class Chances:
-    """What is drawn by chance, the same in every life of the server.
+    """Random order, the same in every session of the server.
 
     Attributes:
-        permutation: (n,) places in the order of ``random``.
-        strata: (n,) stratum of each place.
+        permutation: (n,) positions in the order of ``random``.
+        strata: (n,) stratum of each position.
         sizes: (h,) answers of each.
-        within: of each stratum its places, in the order in which they are drawn.
+        within: positions of each stratum, in drawing order.
     """
 
     def __init__(self, items: Items) -> None:
@@ -71,14 +70,14 @@ class Lease:
 
 @dataclass
 class Queue:
-    """Hands out answers to the people who label.
+    """Queue of answers for reviewers.
 
     Attributes:
-        people: who labels.
-        order: by what answers are handed out.
-        double: the share of answers that everybody labels; the others are one person's.
+        people: the reviewers.
+        order: of the answers.
+        double: share of answers that every reviewer labels; the others get one reviewer.
         threshold: of ``uncertain``.
-        labels: what was said so far, kept up to date by whoever takes the events.
+        labels: current labels, updated by the caller.
     """
 
     items: Items
@@ -100,17 +99,18 @@ class Queue:
         self._chosen = self._by_choice("uncertain" if self.order == "mixed" else self.order)
 
     def is_double(self, place: int) -> bool:
-        """Whether everybody labels the answer at this place."""
+        """Return True if every reviewer labels the answer at this position."""
         if len(self.people) < 2:
             return False
         return int(self.chances.double[place]) < round(self.double * 1_000_000)
 
     def next(self, who: str, *, after: int | None = None) -> tuple[int, Draw] | None:
-        """The place of the next answer for a person, and how it was drawn; None where there is
-        none left. It is theirs for :data:`LEASE` seconds.
+        """Return the position and selection of the next answer for a reviewer.
+
+        None if none is left. It is reserved for :data:`LEASE` seconds.
 
         Args:
-            after: a place that is not wanted now, such as the one before the person.
+            after: a position to skip, such as the reviewer's current one.
         """
         for place, draw in self._candidates(who):
             if place != after and self._is_free(place, who):
@@ -120,12 +120,11 @@ class Queue:
         return None
 
     def draw_of(self, place: int) -> Draw:
-        """How an answer came before somebody: by the queue, or chosen."""
+        """Return the selection of an answer: by the queue, or chosen."""
         return self._draws.get(place, Draw(order="chosen"))
 
     def lease(self, place: int, who: str) -> bool:
-        """Keep an answer for a person, as after each of their labels; False where it is kept for
-        somebody else."""
+        """Reserve an answer for a reviewer; return False if another has it."""
         if self.is_double(place):
             return True
         lease = self._leases.get(place)
@@ -135,7 +134,7 @@ class Queue:
         return True
 
     def handed(self, who: str) -> int:
-        """Answers that a person is done with."""
+        """Return the number of answers that a reviewer has finished."""
         return len(self.labels.done_by(who))
 
     def _is_free(self, place: int, who: str) -> bool:
@@ -165,7 +164,7 @@ class Queue:
         yield from ((place, Draw(order=by)) for place in chosen)
 
     def _walk(self, name: str, order: Ints) -> Iterator[int]:
-        """The places of an order that not everybody is done with, from the first such."""
+        """Yield the positions of an order that are not finished by all, from the first."""
         start = self._starts.get(name, 0)
         while start < len(order) and self._all_done(int(order[start])):
             start += 1
@@ -180,7 +179,7 @@ class Queue:
         return any(one.done is not None for one in said.values())
 
     def _neyman(self, who: str) -> Iterator[tuple[int, Draw]]:
-        """From the stratum where a label tells most, its next answers; then from the others."""
+        """Yield answers of the most informative stratum, then of the others."""
         drawn, wrong = counts(self.items, self.labels, self.chances)
         busy = np.zeros_like(drawn)
         for place, lease in self._leases.items():
@@ -196,7 +195,7 @@ class Queue:
                 yield place, Draw(order="neyman", p=1 / size, stratum=int(h))
 
     def _by_choice(self, order: str) -> Ints:
-        """(n,) places by what the run says of them, the first ones worth the most."""
+        """Return the positions (n,) by the run's own results, the most valuable first."""
         risks = np.where(np.isnan(self.items.risks), -1.0, self.items.risks)
         keys = {
             "risk": -risks,
@@ -209,14 +208,18 @@ class Queue:
 
 
 def random_prefix(items: Items, labels: Labels, chances: Chances) -> Ints:
-    """The places that are a simple random draw of the run: the permutation's beginning, see
-    :func:`_beginning`."""
+    """Return the positions that are a simple random sample of the run.
+
+    That is the permutation's beginning, see :func:`_beginning`.
+    """
     return _beginning(chances.permutation, "random", items, labels)
 
 
 def stratified_draw(items: Items, labels: Labels, chances: Chances) -> list[Ints]:
-    """The places of each stratum that are a simple random draw of it: the beginning of its own
-    order, or what the random order has of it where that is more."""
+    """Return the positions of each stratum that are a simple random sample of it.
+
+    That is the beginning of its own order, or its part of the random order if larger.
+    """
     prefix = random_prefix(items, labels, chances)
     out = []
     for h, places in enumerate(chances.within):
@@ -227,9 +230,10 @@ def stratified_draw(items: Items, labels: Labels, chances: Chances) -> list[Ints
 
 
 def _beginning(places: Ints, order: Order, items: Items, labels: Labels) -> Ints:
-    """Of places in the order in which they are drawn, the beginning that is done, up to the last
-    one that came by this order: how far it goes must not hang on the answers that lie there. All
-    of them, where all are done."""
+    """Return the finished beginning of an order, up to the last answer drawn from it.
+
+    Its end must not depend on the answers there. All positions if all are finished.
+    """
     end = last = 0
     while end < len(places) and labels.is_done(row := items.rows[int(places[end])]):
         end += 1
@@ -241,10 +245,10 @@ def _beginning(places: Ints, order: Order, items: Items, labels: Labels) -> Ints
 def counts(
     items: Items, labels: Labels, chances: Chances, which: NDArray[np.bool_] | None = None
 ) -> tuple[Ints, Ints]:
-    """(h,) answers of each stratum that were drawn and labelled, and hallucinated ones of them.
+    """Count the labelled and the hallucinated answers of each stratum, (h,) each.
 
     Args:
-        which: (n,) of the places, those that count.
+        which: (n,) mask of the positions that count.
     """
     drawn = np.zeros(len(chances.sizes), dtype=np.int64)
     wrong = np.zeros(len(chances.sizes), dtype=np.int64)
@@ -261,10 +265,10 @@ def counts(
 def rate(
     items: Items, labels: Labels, chances: Chances, which: NDArray[np.bool_] | None = None
 ) -> Estimate:
-    """The estimated share of hallucinated answers of the run, or of some of them.
+    """Estimate the share of hallucinated answers of the run, or of a part.
 
-    An answer that states nothing is not hallucinated. One on which people disagree counts as
-    hallucinated until that is adjudicated.
+    An answer without statements is not hallucinated. A disagreement counts as hallucinated until it
+    is adjudicated.
     """
     drawn, wrong = counts(items, labels, chances, which)
     sizes = chances.sizes
@@ -274,7 +278,7 @@ def rate(
 
 
 def undecided(items: Items, labels: Labels, chances: Chances) -> int:
-    """How many of the drawn answers people disagree on."""
+    """Count the drawn answers on which reviewers disagree."""
     return sum(
         outcome(finals(labels, items.rows[place])) == "undecided"
         for places in stratified_draw(items, labels, chances)

@@ -1,10 +1,10 @@
-"""Labelled claims in the format of RefChecker's annotations, read and written.
+"""Labelled claims in the format of RefChecker's annotations.
 
-A file is a JSON list of answers; each has ``id``, ``response``, and under a key that names the
+A file is a JSON list of answers. Each has ``id``, ``response``, and under a key that names the
 extractor (``claude2_response_kg``) a list of ``{"triplet": [head, relation, tail], "human_label":
 "Entailment" | "Neutral" | "Contradiction"}`` (Hu et al. 2024, ``benchmark/human_annotations_v1``).
-The setting, the data set and the model are told by the file's name, as in
-``nq_gpt4_answers.json``. The flat form has a claim a row, with all of these as columns.
+Setting, data set and model are part of the file's name, as in ``nq_gpt4_answers.json``. The flat
+form has one row per claim, with all of these as columns.
 """
 
 from __future__ import annotations
@@ -29,31 +29,32 @@ if TYPE_CHECKING:
 
 SETTINGS = {"nq": "zero_context", "msmarco": "noisy_context", "dolly": "accurate_context"}
 _PUBLISHED = re.compile(r"(nq|msmarco|dolly)_(.+)_answers\.json(?:\.gz)?")
-#: Column of the published rows that holds the claims.
+#: Column of the published rows that contains the claims.
 EXTRACTED = "claude2_response_kg"
-#: RefChecker's classes as labels, and back.
+#: RefChecker's classes as labels, and the reverse.
 LABELS_OF: dict[str, Label] = {
     "Entailment": "supported",
     "Neutral": "says_nothing",
     "Contradiction": "contradicted",
 }
 CLASSES_OF: dict[str, str] = {label: name for name, label in LABELS_OF.items()}
-#: What an annotator called a triplet that is no claim of the answer.
+#: Annotators' term for a triplet that is not a claim of the answer.
 BAD = "bad triplet"
-#: Fields that tell answers of the same id and text apart.
+#: Fields that distinguish answers of the same id and text.
 _APART = ("setting", "dataset", "model")
 
 
 def import_triplets(path: Path, items: Items, *, who: str = "refchecker") -> list[ReviewEvent]:
-    """Labels of a file in RefChecker's format as events: each answer of the run whose id and text
-    are those of claims, labelled by ``who`` and done with.
+    """Read labels of a file in RefChecker's format as events.
+
+    Each answer of the run with the id and text of claims is labelled by ``who`` and finished.
 
     Args:
-        path: answers with their claims, or a claim a row with ``id``, ``response``, ``triplet`` and
-            ``human_label``, as JSON or JSON lines.
+        path: answers with their claims, or a claim per row with ``id``, ``response``, ``triplet``
+            and ``human_label``, as JSON or JSON lines.
 
     Raises:
-        UsageError: a row cannot be read, or is about no answer of the run; the message names it.
+        UsageError: a row is unreadable, or matches no answer of the run; the message names it.
     """
     answers = _by_text(items)
     units: dict[int, list[ReviewEvent]] = {}
@@ -68,7 +69,9 @@ def import_triplets(path: Path, items: Items, *, who: str = "refchecker") -> lis
         found = _told_apart(answers.get((str(name), response), []), row)
         if len(found) != 1:
             many = "several answers" if found else "no answer"
-            raise UsageError(f"{place}: id {shown(name)} with that response is {many} of the run")
+            raise UsageError(
+                f"{place}: id {shown(name)} with that response matches {many} of the run"
+            )
         at_place = found[0].place
         triplet, label = _triplet(row.get("triplet"), place), _label(row.get("human_label"), place)
         unit = UnitPlace(
@@ -100,7 +103,7 @@ def import_triplets(path: Path, items: Items, *, who: str = "refchecker") -> lis
 
 
 def published(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """The flat rows of :func:`export_triplets` as answers with their claims, as published."""
+    """Convert flat rows of :func:`export_triplets` to answers with their claims, as published."""
     answers: dict[str, dict[str, Any]] = {}
     for row in rows:
         shared = {k: v for k, v in row.items() if k not in ("triplet", "human_label")}
@@ -110,9 +113,11 @@ def published(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 
 def export_triplets(items: Items, labels: Labels) -> Iterator[dict[str, Any]]:
-    """A row for each labelled triplet of the run, as RefChecker's flat file has them:
-    ``setting``, ``dataset``, ``model`` (where the record's ``meta`` has them), ``id``,
-    ``response``, ``triplet``, ``human_label``."""
+    """Yield a row for each labelled triplet of the run, in RefChecker's flat format.
+
+    Columns: ``setting``, ``dataset``, ``model`` (if the record's ``meta`` has them), ``id``,
+    ``response``, ``triplet``, ``human_label``.
+    """
     for place, row in enumerate(items.rows):
         if not labels.is_done(row):
             continue
@@ -157,7 +162,7 @@ def _told_apart(answers: list[_Answer], row: Mapping[str, Any]) -> list[_Answer]
 
 
 def _claims(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Where each claim stands, and its flat row."""
+    """Yield each claim's location and flat row."""
     for ordinal, (line, row) in enumerate(raw_rows(path)):
         place = f"{display(path)}, " + (f"row {ordinal}" if line is None else f"line {line}")
         if isinstance(row, RowProblem):
@@ -181,7 +186,7 @@ def _claims(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
 
 
 def told_by_name(file: Path) -> dict[str, str]:
-    """``setting``, ``dataset`` and ``model`` of a published file; none of another name."""
+    """Read ``setting``, ``dataset`` and ``model`` from a published file's name; {} for others."""
     match = _PUBLISHED.fullmatch(file.name)
     if match is None:
         return {}

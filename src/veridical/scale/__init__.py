@@ -1,1 +1,1 @@
-"""Runs in shards: planned once, scored by several processes, merged into one run."""
+"""Sharded runs: planned once, scored by several processes, merged."""

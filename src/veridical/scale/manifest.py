@@ -1,7 +1,7 @@
-"""What is to be done, written once: the shards of an input, and how they are scored.
+"""Manifest of a sharded run: shards of the input, and scoring options.
 
-``DEST/shards.json`` says which rows each shard has; ``DEST/options.json``, written by the first
-``shard run``, how they are scored. Neither is ever changed.
+``DEST/shards.json`` lists the rows of each shard. ``DEST/options.json``, written by the first
+``shard run``, holds the scoring options. Neither is ever changed.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from veridical.io.source import InputSource
 from veridical.scale.place import ShardStore
 
 SHARDS, OPTIONS = "shards.json", "options.json"
-#: Records of a shard unless said otherwise.
+#: Default number of records per shard.
 ROWS = 50_000
 
 
@@ -33,18 +33,18 @@ class Shard(BaseModel):
 
     @property
     def name(self) -> str:
-        """What its files are called by."""
+        """Return the base name of its files."""
         return f"{self.index:06d}"
 
 
 class Manifest(BaseModel):
-    """The shards of an input.
+    """Shards of an input.
 
     Attributes:
-        inputs: the files, as they were named.
-        fingerprint: of their content; a run on another one is refused.
-        mapping: record field -> column, where it is not the usual one.
-        reader: name of a published shape, or None.
+        inputs: the files, as named by the user.
+        fingerprint: of their content; a run on other content is refused.
+        mapping: record field -> column, for unusual columns.
+        reader: name of a published format, or None.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
@@ -59,7 +59,7 @@ class Manifest(BaseModel):
 
     @property
     def shards(self) -> list[Shard]:
-        """All of them, in the order of the input."""
+        """Return all shards, in input order."""
         starts = range(0, self.total, self.rows)
         return [
             Shard(index=i, start=start, stop=min(start + self.rows, self.total))
@@ -67,25 +67,27 @@ class Manifest(BaseModel):
         ]
 
     def shard(self, index: int) -> Shard:
-        """
+        """Return one shard.
+
         Raises:
-            UsageError: there is no such shard.
+            UsageError: it does not exist.
         """
         shards = self.shards
         if not 0 <= index < len(shards):
-            raise UsageError(f"--index {index}: there are {len(shards)} shards, from 0")
+            raise UsageError(f"--index must be from 0 to {len(shards) - 1}, not {index}")
         return shards[index]
 
     def open(self) -> InputSource:
-        """The whole input, as it was when the shards were planned.
+        """Open the whole input, as it was when the shards were planned.
 
         Raises:
-            UsageError: a file is not there or has changed.
+            UsageError: a file is missing or has changed.
         """
         source = open_source(self.inputs, mapping=self.mapping or None, reader=self.reader)
         if source.fingerprint() != self.fingerprint:
             raise UsageError(
-                f"{', '.join(self.inputs)}: the input has changed since its shards were planned"
+                f"{', '.join(self.inputs)}: the input has changed since its shards were "
+                "planned; plan again"
             )
         return source
 
@@ -98,18 +100,18 @@ def plan(
     mapping: Mapping[str, str] | None = None,
     reader: str | None = None,
 ) -> Manifest:
-    """Write the shards of ``inputs`` to a place. Doing so again is harmless.
+    """Write the shards of ``inputs`` to a place. Repeated calls are harmless.
 
     Raises:
-        UsageError: an input cannot be read or has no rows, or the place holds other shards.
+        UsageError: an input is unreadable or empty, or the place contains other shards.
     """
     if "-" in inputs:
-        raise UsageError("standard input has no shards: name a file")
+        raise UsageError("standard input cannot be split into shards; name a file")
     source = open_source(list(inputs), mapping=mapping, reader=reader)
     source.check_mapping()
     total = source.count_all()
     if not total:
-        raise UsageError(f"{', '.join(inputs)}: there are no rows")
+        raise UsageError(f"{', '.join(inputs)}: no rows")
     manifest = Manifest(
         inputs=list(inputs),
         fingerprint=source.fingerprint(),
@@ -121,21 +123,21 @@ def plan(
     place.prepare(SHARDS)
     there = place.fixed(SHARDS, manifest.model_dump_json(indent=1) + "\n")
     if _parsed(place, there.encode()) != manifest:
-        raise UsageError(f"{place.name} holds other shards: name a new one")
+        raise UsageError(f"{place.name} contains other shards; choose a new --out")
     return manifest
 
 
 def read(place: ShardStore) -> Manifest:
-    """The shards of a place.
+    """Read the shards of a place.
 
     Raises:
-        UsageError: it holds none.
+        UsageError: it contains no shards.
     """
     try:
         return _parsed(place, place.read(SHARDS))
     except FileNotFoundError:
         raise UsageError(
-            f"{place.name} holds no shards: veridical shard plan INPUT --out {place.name}"
+            f"{place.name} contains no shards; run veridical shard plan INPUT --out {place.name}"
         ) from None
 
 
@@ -148,13 +150,13 @@ def _parsed(place: ShardStore, content: bytes) -> Manifest:
 
 
 def settled(place: ShardStore, given: Mapping[str, Any]) -> dict[str, Any]:
-    """How the shards are scored: as ``given``, unless a run has settled it before.
+    """Return the scoring options: those of the first run, else ``given``.
 
     Args:
-        given: options by name; those that are not given are not in it.
+        given: options by name, only those set by the user.
 
     Raises:
-        UsageError: a run has settled it otherwise.
+        UsageError: the first run had other options.
     """
     text = json.dumps(dict(given), sort_keys=True, indent=1) + "\n"
     stored = place.fixed(OPTIONS, text)
@@ -166,9 +168,13 @@ def settled(place: ShardStore, given: Mapping[str, Any]) -> dict[str, Any]:
         raise UsageError(f"{place.name}/{OPTIONS} cannot be read")
     for name, value in given.items():
         if known.get(name) != value:
-            had = f"by {name} {known[name]!r}" if name in known else f"without {name}"
+            had = (
+                f"scored with {name} {known[name]!r}"
+                if name in known
+                else (f"scored without {name}")
+            )
             raise UsageError(
-                f"{name} {value!r}: {place.name} is scored {had} since its first run; "
-                "give no options to go on, or plan another place"
+                f"{name} {value!r}: the first run of {place.name} was {had}; "
+                "omit the option, or plan another --out"
             )
     return known

@@ -1,4 +1,7 @@
-"""The parts of all shards as one run, as one process would have left it."""
+"""Merge of all shards' parts into one run.
+
+The result equals that of a single process.
+"""
 
 from __future__ import annotations
 
@@ -23,8 +26,10 @@ _NAMED = 10
 
 
 def run_folder(place: ShardStore) -> Path:
-    """Where the merged run goes: into the folder of the shards; of those in an object store, to
-    where other runs go, under the current folder."""
+    """Return the folder of the merged run.
+
+    It is in the folder of the shards, or for an object store below the current folder.
+    """
     if isinstance(place, Folder):
         return place.path / RUN
     which = hashlib.blake2b(place.name.encode(), digest_size=8).hexdigest()
@@ -32,10 +37,10 @@ def run_folder(place: ShardStore) -> Path:
 
 
 def merge(place: ShardStore) -> Results:
-    """Make the run directory of the whole input; doing so again makes it anew.
+    """Create the run directory of the whole input; repeated calls replace it.
 
     Raises:
-        UsageError: shards are missing, damaged or not scored alike, or the input has changed.
+        UsageError: shards are missing, damaged or scored differently, or the input has changed.
     """
     out = run_folder(place)
     manifest = manifests.read(place)
@@ -44,7 +49,7 @@ def merge(place: ShardStore) -> Results:
         some = ", ".join(str(shard.index) for shard in missing[:_NAMED])
         more = ", ..." if len(missing) > _NAMED else ""
         raise UsageError(
-            f"{len(missing)} of {len(manifest.shards)} shards are not done ({some}{more}): "
+            f"{len(missing)} of {len(manifest.shards)} shards are not done ({some}{more}); run "
             f"veridical shard run {place.name}"
         )
     source = manifest.open()
@@ -55,7 +60,7 @@ def merge(place: ShardStore) -> Results:
             if value != first.identity.get(name):
                 raise UsageError(
                     f"shards {first.shard.index} and {part.shard.index} were scored by different "
-                    f"{name}: remove the part of one in {place.name} and run it again"
+                    f"{name}; remove the part of one in {place.name} and run it again"
                 )
     request = first.request | {"inputs": source.describe(), "run": uuid.uuid4().hex}
     identity = first.identity | {"inputs": source.fingerprint()}

@@ -1,9 +1,9 @@
-"""Shards under a prefix of an object store: conditional writes say who has one, and what is done.
+"""Shards under a prefix of an object store, coordinated by conditional writes.
 
-A shard is taken by an object, its lease, which says who has it and changes at every sign of life.
-Whoever finds a lease unchanged for as long as it says takes it over, by a write that fails where
-it has changed. Time is measured by each computer for itself, so no two clocks are compared. An
-owner who cannot tell for long whether the lease is still its own stops by itself.
+A shard is claimed by an object, its lease, which names the owner and changes with every heartbeat.
+A process that finds a lease unchanged for its duration takes it over, by a write that fails if it
+has changed. Each computer measures time for itself, so no two clocks are compared. An owner that
+cannot verify its lease for long stops by itself.
 """
 
 from __future__ import annotations
@@ -32,23 +32,23 @@ from veridical.scale.place import digest
 
 JOURNALS = "journals"
 LEASES = "leases"
-_BEATS = 6  # signs of life in the time of a lease
-_SURE = 0.7  # part of that time for which an owner may go without knowing that it still is one
-_COPY = 5.0  # seconds between two copies of a journal, at most
+_BEATS = 6  # heartbeats per lease duration
+_SURE = 0.7  # part of the duration for which an owner may continue without verifying its lease
+_COPY = 5.0  # minimum seconds between two copies of a journal
 _log = logging.getLogger("veridical.scale")
-_TRIES = 200  # of a change that others make at the same time
+_TRIES = 200  # attempts to change an object that others change at the same time
 
 
 class ShardLease(BaseModel):
-    """Who has a shard.
+    """Owner of a shard.
 
     Attributes:
-        token: of this taking of it; nobody else's.
-        owner: the computer and process, for people.
-        seconds: unchanged for so long, it is void.
-        beat: signs of life so far.
-        released: it is nobody's.
-        takeovers: how often one was lost by its owner.
+        token: unique to this claim.
+        owner: the computer and process, for humans.
+        seconds: the lease is void if unchanged for this time.
+        beat: heartbeats so far.
+        released: whether it has no owner.
+        takeovers: number of owners that lost it.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
@@ -62,11 +62,11 @@ class ShardLease(BaseModel):
 
 
 class HeldLease:
-    """A lease that is this process's; a thread gives its signs of life.
+    """Lease owned by this process; a thread sends its heartbeats.
 
     Attributes:
-        lease: as it was written last.
-        lost: another has taken it over, or may have.
+        lease: as written last.
+        lost: whether another process has taken it over, or may have.
     """
 
     def __init__(self, place: ObjectPlace, name: str, lease: ShardLease, tag: str) -> None:
@@ -80,7 +80,7 @@ class HeldLease:
 
     def _live(self) -> None:
         while not self._end.wait(self.lease.seconds / _BEATS):
-            with contextlib.suppress(UsageError):  # the server will be there again
+            with contextlib.suppress(UsageError):  # the server may be reachable again later
                 self._write(self.lease.model_copy(update={"beat": self.lease.beat + 1}))
             if time.monotonic() - self._sure > _SURE * self.lease.seconds:
                 self.lost = True
@@ -90,7 +90,7 @@ class HeldLease:
     def _write(self, lease: ShardLease) -> None:
         sent = time.monotonic()
         tag = self._place.replace(self._name, lease.model_dump_json().encode(), self._tag)
-        if tag is None:  # of a write whose first answer was lost, the second is refused
+        if tag is None:  # if the answer to a successful write was lost, the repetition is refused
             content, tag = self._place.tagged(self._name)
             if content != lease.model_dump_json().encode():
                 self.lost = True
@@ -98,11 +98,11 @@ class HeldLease:
         self.lease, self._tag, self._sure = lease, tag, sent
 
     def release(self) -> None:
-        """Let another take the shard."""
+        """Release the shard."""
         self._end.set()
         self._thread.join()
         if not self.lost:
-            with contextlib.suppress(UsageError, FileNotFoundError):  # it becomes void by itself
+            with contextlib.suppress(UsageError, FileNotFoundError):  # it expires by itself
                 self._write(self.lease.model_copy(update={"released": True}))
 
 
@@ -113,7 +113,7 @@ class ObjectPlace:
         seconds: of a lease, see :class:`ShardLease`.
 
     Raises:
-        UsageError: it is no such address, or the extra or the credentials are not there.
+        UsageError: the address is invalid, or the extra or the credentials are missing.
     """
 
     remote = True
@@ -125,7 +125,9 @@ class ObjectPlace:
         self._seconds = seconds
         self.wait = min(2.0, seconds / 10)
         self.patience = 2 * seconds
-        self._seen: dict[str, tuple[str, float]] = {}  # lease -> its tag, since when
+        self._seen: dict[
+            str, tuple[str, float]
+        ] = {}  # lease -> its tag, and the time since when it is unchanged
 
     def prepare(self, first: str) -> None:
         """See :meth:`Place.prepare`."""
@@ -136,7 +138,9 @@ class ObjectPlace:
             ]
         strange = next((name for name in found if name != first), None)
         if strange is not None and not self._is_there(first):
-            raise UsageError(f"{self.name} is not empty (it holds {strange!r}): name a new prefix")
+            raise UsageError(
+                f"{self.name} is not empty (it contains {strange!r}); choose a new prefix"
+            )
 
     def read(self, name: str) -> bytes:
         """See :meth:`Place.read`."""
@@ -158,7 +162,7 @@ class ObjectPlace:
             }
 
     def commit(self, parquet: str, draft: Path, about: str, said: Callable[[str], str]) -> None:
-        """See :meth:`Place.commit`. What another has written of the same records stays."""
+        """See :meth:`Place.commit`. An existing part with the same records is kept."""
         if self.create(parquet, draft) is not None:
             mark = digest(draft)
         else:
@@ -173,8 +177,9 @@ class ObjectPlace:
                 self.replace(about, content, tag)
 
     def _agree(self, parquet: str, draft: Path) -> None:
-        """See that a Parquet file that is there already has the same records as ``draft``; else,
-        and where it is damaged, it is replaced."""
+        """Check that an existing Parquet file has the same records as ``draft``; else replace
+        it.
+        """
         import pyarrow as pa
         import pyarrow.parquet as pq
 
@@ -229,7 +234,7 @@ class ObjectPlace:
         return None if tag is None else HeldLease(self, name, lease, tag)
 
     def _is_void(self, name: str, tag: str, seconds: float) -> bool:
-        """Whether this process has seen the lease unchanged for as long as it lasts."""
+        """Return True if this process has seen the lease unchanged for its duration."""
         seen, since = self._seen.get(name, ("", 0.0))
         if seen != tag:
             self._seen[name] = tag, time.monotonic()
@@ -269,21 +274,21 @@ class ObjectPlace:
                 if content is None or self.replace(name, content, tag) is not None:
                     return
             time.sleep(secrets.randbelow(100) / 1000)
-        raise UsageError(f"{self.name}/{name} is changed by others all the time")
+        raise UsageError(f"{self.name}/{name} is being changed by other processes; try again")
 
     def tagged(self, name: str) -> tuple[bytes, str]:
-        """The content of an object, and the tag of that version of it.
+        """Return the content of an object, and the tag of that version.
 
         Raises:
-            FileNotFoundError: there is none.
-            UsageError: it cannot be read.
+            FileNotFoundError: it does not exist.
+            UsageError: it is unreadable.
         """
         with self._told():
             result = self._store.get(self._key(name))
             return bytes(result.bytes()), str(result.meta["e_tag"])
 
     def create(self, name: str, content: bytes | Path) -> str | None:
-        """Write an object unless there is one: its tag, else None.
+        """Create an object; return its tag, or None if it exists.
 
         Raises:
             UsageError: it cannot be written.
@@ -297,7 +302,9 @@ class ObjectPlace:
             return None
 
     def replace(self, name: str, content: bytes | Path, tag: str) -> str | None:
-        """Write an object where it is still the version ``tag``: the new tag, else None."""
+        """Replace the version ``tag`` of an object; return the new tag, or None if it has
+        changed.
+        """
         from obstore.exceptions import PreconditionError
 
         with contextlib.suppress(PreconditionError, FileNotFoundError), self._told():
@@ -334,10 +341,10 @@ def _lease(content: bytes) -> ShardLease | None:
 
 
 class ShardJournal:
-    """Copies of a shard's journal, at most one in ``every`` seconds: who takes
-    the shard over on another computer does not pay for its LLM calls again.
+    """Copies of a shard's journal, at most one in ``every`` seconds.
 
-    What the owner had not copied when it was lost, calls of the last seconds, may be paid twice.
+    A new owner on another computer then does not pay for its LLM calls again. Calls of the last
+    seconds that were not copied before an owner was lost may be paid twice.
 
     Args:
         folder: the run directory in which the shard is scored.
@@ -352,29 +359,31 @@ class ShardJournal:
         self._unwritten: bytes | None = None
 
     def fetch(self) -> None:
-        """Take in what was copied of the shard's journal, by this computer or another.
+        """Load the copies of the shard's journal, by this computer or another.
 
         Raises:
-            UsageError: it cannot be read, or the journal cannot be written.
+            UsageError: they are unreadable, or the journal cannot be written.
         """
         pieces = []
         for name in self._place.names(self._below):
-            with contextlib.suppress(FileNotFoundError):  # another has just ended the shard
+            with contextlib.suppress(
+                FileNotFoundError
+            ):  # another process has just finished the shard
                 pieces.append(self._place.read(f"{self._below}/{name}"))
         try:
             self._copies.take_in(pieces)
         except Foreign:
             _log.warning(
-                "shard %s: LLM calls of another computer are made and paid for again, as their "
-                "replies are not sealed with this one's secret: set %s alike on all",
+                "shard %s: LLM calls of another computer are repeated and paid again, because "
+                "their "
+                "replies are not sealed with this computer's secret; set the same %s on all",
                 self._shard,
                 SECRET_VARIABLE,
             )
             self._copies.take_in([])
 
     def copy(self, *, now: bool = False) -> None:
-        """Copy what is new, if the time has come, or ``now``. A server that does not answer gets
-        it the next time."""
+        """Copy new rows if due, or if ``now``. If the server does not respond, retry next time."""
         if not now and time.monotonic() < self._due:
             return
         self._due = time.monotonic() + self._every

@@ -1,4 +1,4 @@
-"""Which kind of place a text names."""
+"""Shard store named by a text."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from pathlib import Path
 from veridical.files.s3 import is_address
 from veridical.scale.place import Folder, ShardStore
 
-#: Seconds without a sign of life after which the owner of a shard in an object store has lost it.
+#: Seconds without a heartbeat after which the owner of a shard in an object store has lost it.
 LEASE = 60.0
 
 
 def place_of(text: str, lease: float = LEASE) -> ShardStore:
-    """The place that ``text`` names: a folder, or ``s3://BUCKET/PREFIX``.
+    """Open the store that ``text`` names: a folder, or ``s3://BUCKET/PREFIX``.
 
     Args:
         lease: seconds, see :data:`LEASE`.
 
     Raises:
-        UsageError: it is an address that cannot be used.
+        UsageError: the address is not usable.
     """
     if is_address(text):
         from veridical.scale.objects import ObjectPlace

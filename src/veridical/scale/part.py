@@ -1,6 +1,6 @@
-"""One shard, scored: a Parquet file of its result lines and a JSON file that says so.
+"""Part of one scored shard: a Parquet file of result lines, and a JSON file.
 
-The JSON file is written last: where both are, the shard is done, and doing it again is harmless.
+The JSON file is written last: if both exist, the shard is done, and scoring it again is harmless.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ from veridical.scale.place import PARTS, Held, Journaled, ShardStore, digest, re
 from veridical.scale.spending import added
 
 _BATCH = 4096  # result lines of a row group
-_LOOK = 1.0  # seconds between two looks whether the shard is still this process's
+_LOOK = 1.0  # seconds between two checks that the shard still belongs to this process
 
 
 class PartFile(BaseModel):
-    """What the JSON file of a part says.
+    """Content of the JSON file of a part.
 
     Attributes:
         identity: of the run, without its input.
-        request: what it takes to open the run again, as in its manifest.
-        records: how many records have a result line.
-        errors: rows that were no valid records.
-        more_errors: those beyond the first, by cause.
-        ledger: what LLM calls came to; None where there were none.
+        request: what is needed to reopen the run, as in its manifest.
+        records: number of records with a result line.
+        errors: invalid rows.
+        more_errors: counts of those beyond the first, by cause.
+        ledger: totals of LLM calls; None without any.
         parquet: BLAKE2b digest of the Parquet file.
     """
 
@@ -51,12 +51,12 @@ class PartFile(BaseModel):
 
 
 def files(shard: Shard) -> tuple[str, str]:
-    """The names of the Parquet and the JSON file of a shard's part."""
+    """Return the names of the Parquet and the JSON file of a shard's part."""
     return f"{PARTS}/part-{shard.name}.parquet", f"{PARTS}/part-{shard.name}.json"
 
 
 def left(place: ShardStore, manifest: Manifest) -> list[Shard]:
-    """The shards that are not done."""
+    """Return the shards that are not done."""
     there = place.names(PARTS)
     return [
         shard
@@ -74,16 +74,16 @@ def score_shard(
     engine: Engine,
     held: Held,
 ) -> bool:
-    """Score a shard and write its part. A run that was killed goes on where it was.
+    """Score a shard and write its part. A killed run is resumed.
 
     Args:
-        held: the shard, taken.
+        held: the shard, owned by this process.
 
     Returns:
-        Whether it was scored; else another process has taken it meanwhile.
+        True if it was scored; False if another process has taken it meanwhile.
 
     Raises:
-        VeridicalError: it cannot be scored, or the place cannot be written to.
+        VeridicalError: it cannot be scored, or the place is not writable.
     """
     from veridical.api import Job
 
@@ -130,10 +130,10 @@ def score_shard(
 def write_part(
     place: ShardStore, shard: Shard, run: RunFiles, journal: Journaled | None = None
 ) -> None:
-    """Write the part of a shard from the run directory that holds its results.
+    """Write the part of a shard from the run directory with its results.
 
     Args:
-        journal: which may have calls of other computers.
+        journal: may contain calls of other computers.
     """
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -202,10 +202,10 @@ def _batches(stored: Iterator[Stored]) -> Iterator[list[dict[str, Any]]]:
 
 
 def read_part(place: ShardStore, shard: Shard) -> PartFile:
-    """What the JSON file of a shard's part says.
+    """Read the JSON file of a shard's part.
 
     Raises:
-        UsageError: it cannot be read, or the Parquet file is not the one it is of.
+        UsageError: it is unreadable, or the Parquet file does not match it.
     """
     parquet, about = files(shard)
     try:
@@ -213,7 +213,7 @@ def read_part(place: ShardStore, shard: Shard) -> PartFile:
         with place.local(parquet) as there:
             if part.shard != shard or digest(there) != part.parquet:
                 raise UsageError(
-                    f"{place.name}/{parquet} is damaged: remove it, and run the shard again"
+                    f"{place.name}/{parquet} is damaged; remove it, and run the shard again"
                 )
     except (OSError, ValidationError) as e:
         raise UsageError(f"{place.name}/{about} cannot be read: {type(e).__name__}") from None
@@ -221,7 +221,7 @@ def read_part(place: ShardStore, shard: Shard) -> PartFile:
 
 
 def lines_of(place: ShardStore, shard: Shard) -> Iterator[Stored]:
-    """The result lines of a part, in row order."""
+    """Yield the result lines of a part, in row order."""
     import pyarrow.parquet as pq
 
     with place.local(files(shard)[0]) as there, pq.ParquetFile(there) as file:
@@ -231,5 +231,5 @@ def lines_of(place: ShardStore, shard: Shard) -> Iterator[Stored]:
 
 
 def errors_of(part: PartFile) -> Iterator[RowError]:
-    """The rows of a part that were no valid records."""
+    """Yield the invalid rows of a part."""
     return (RowError(**error) for error in part.errors)

@@ -1,9 +1,8 @@
-"""Where shards live: a folder, or a prefix in an object store.
+"""Shard stores: a folder, or a prefix in an object store.
 
-Names are relative, their parts separated by slashes. Whatever decides who has a shard, and that
-it is done, goes by what the place does as a whole or not at all: a lock and a rename in a folder
-(:class:`Folder`), a conditional write in an object store
-(:class:`~veridical.scale.objects.ObjectPlace`).
+Names are relative, their parts separated by slashes. Ownership and completion of a shard rest on
+atomic operations of the store. These are a lock and a rename in a folder (:class:`Folder`), and a
+conditional write in an object store (:class:`~veridical.scale.objects.ObjectPlace`).
 """
 
 from __future__ import annotations
@@ -23,14 +22,14 @@ from veridical.files.atomic import write_atomic
 from veridical.files.locks import try_lock
 
 PARTS, WORK, LOCKS = "parts", "work", "locks"
-_PATIENCE = 30.0  # seconds for a lock that is held for moments
+_PATIENCE = 30.0  # maximum seconds to wait for a lock that is held briefly
 
 
 class Held(Protocol):
-    """A shard that is this process's to score.
+    """Shard owned by this process.
 
     Attributes:
-        lost: another has it now; what is under way stops.
+        lost: whether another process has it now; scoring then stops.
     """
 
     @property
@@ -38,25 +37,25 @@ class Held(Protocol):
 
 
 class Journaled(Protocol):
-    """Copies of the journal of a shard's LLM calls, where other computers find them."""
+    """Copies of the journal of a shard's LLM calls, available to other computers."""
 
     def fetch(self) -> None:
-        """Take in what was copied, before the shard is scored.
+        """Load the copies before the shard is scored.
 
         Raises:
-            UsageError: it cannot be read, or the journal cannot be written.
+            UsageError: they are unreadable, or the journal cannot be written.
         """
         ...
 
     def copy(self, *, now: bool = False) -> None:
-        """Copy what is new, if the time has come, or ``now``."""
+        """Copy new rows if due, or if ``now``."""
         ...
 
     def bills(self, run: str) -> list[dict[str, Any]]:
-        """What calls came to that were made for the shard under other names than ``run``.
+        """Return the totals of the shard's calls that were made under other names than ``run``.
 
         Raises:
-            UsageError: the journal cannot be read.
+            UsageError: the journal is unreadable.
         """
         ...
 
@@ -66,13 +65,13 @@ class Journaled(Protocol):
 
 
 class ShardStore(Protocol):
-    """See the module.
+    """Store of shards; see the module.
 
     Attributes:
         name: as the user gave it.
-        wait: seconds between two looks at shards that others have.
-        patience: seconds after which a shard that another has is known not to be free.
-        remote: what is written here is seen by others' computers: local files are copied to it.
+        wait: seconds between two checks for shards that others own.
+        patience: seconds after which a shard owned by another is known to be busy.
+        remote: whether other computers see the store, so that local files must be copied to it.
     """
 
     name: str
@@ -81,24 +80,26 @@ class ShardStore(Protocol):
     remote: bool
 
     def prepare(self, first: str) -> None:
-        """See, before shards are planned, that the place is empty, or holds ``first``.
+        """Check, before planning, that the store is empty or contains ``first``.
 
         Raises:
-            UsageError: it holds something else, or cannot be used.
+            UsageError: it contains other files, or is not usable.
         """
         ...
 
     def read(self, name: str) -> bytes:
-        """
+        """Return the content of a file.
+
         Raises:
-            FileNotFoundError: there is nothing of that name.
-            UsageError: it cannot be read.
+            FileNotFoundError: it does not exist.
+            UsageError: it is unreadable.
         """
         ...
 
     def fixed(self, name: str, text: str) -> str:
-        """Give the new file ``name`` the content ``text``, whole, unless it is there: its content.
-        Of several processes that do so at once one wins.
+        """Create the file ``name`` with the content ``text`` unless it exists; return its content.
+
+        If several processes do so at once, one succeeds.
 
         Raises:
             UsageError: it can be neither written nor read.
@@ -106,18 +107,18 @@ class ShardStore(Protocol):
         ...
 
     def names(self, folder: str) -> set[str]:
-        """What is in a folder; nothing where there is none.
+        """Return the names in a folder; empty if it does not exist.
 
         Raises:
-            UsageError: it cannot be read.
+            UsageError: it is unreadable.
         """
         ...
 
     def commit(self, parquet: str, draft: Path, about: str, said: Callable[[str], str]) -> None:
-        """Make a part public: its Parquet file, then what says so. Doing so again is harmless.
+        """Publish a part: its Parquet file, then its JSON file. Repeated calls are harmless.
 
         Args:
-            draft: the Parquet file, which is used up.
+            draft: the Parquet file, which is moved.
             said: the content of ``about`` for a digest of the Parquet file.
 
         Raises:
@@ -127,33 +128,35 @@ class ShardStore(Protocol):
         ...
 
     def local(self, name: str) -> AbstractContextManager[Path]:
-        """The file as one of this computer, while the block lasts.
+        """Return a local copy of the file within a context.
 
         Raises:
-            OSError: it cannot be read.
+            OSError: it is unreadable.
             UsageError: likewise.
         """
         ...
 
     def taking(self, shard: str) -> AbstractContextManager[Held | None]:
-        """The shard of that name, while the block lasts; None where another has it."""
+        """Own a shard within a context; None if another process has it."""
         ...
 
     def work_folder(self, shard: str) -> Path:
-        """Where a shard is scored: a run directory of this computer's."""
+        """Return the local run directory in which a shard is scored."""
         ...
 
     def journal(self, shard: str) -> Journaled | None:
-        """The copies of the shard's journal; None where :meth:`work_folder` is seen by all who
-        may score the shard."""
+        """Return the copies of the shard's journal.
+
+        None if every process that may score the shard sees :meth:`work_folder`.
+        """
         ...
 
     def update(self, name: str, change: Callable[[bytes | None], bytes | None]) -> None:
-        """Replace a file by what ``change`` makes of it, as if nobody else did so meanwhile.
+        """Replace a file by the result of ``change``, atomically.
 
         Args:
-            change: of the content, None where there is none; gives the new one, or None to leave
-                it. It may be called several times.
+            change: maps the content (None if missing) to the new one, or None to leave it. It may
+                be called several times.
 
         Raises:
             UsageError: it cannot be read or written.
@@ -162,13 +165,13 @@ class ShardStore(Protocol):
 
 
 class _Mine:
-    """A lock of a file: nobody takes it away."""
+    """Lock of a file, which cannot be lost."""
 
     lost = False
 
 
 class Folder:
-    """Shards in a folder of this computer, or of a file system that honours locks."""
+    """Shards in a local folder, or on a file system that supports locks."""
 
     wait = 0.2
     patience = 0.0
@@ -186,7 +189,9 @@ class Folder:
         except OSError as e:
             raise UsageError(f"{self.name}: {e.strerror}") from None
         if not (self.path / first).exists() and strange is not None:
-            raise UsageError(f"{self.name} is not empty (it holds {strange!r}): name a new folder")
+            raise UsageError(
+                f"{self.name} is not empty (it contains {strange!r}); choose a new folder"
+            )
 
     def read(self, name: str) -> bytes:
         """See :meth:`ShardStore.read`."""
@@ -205,7 +210,7 @@ class Folder:
             if not path.exists():
                 write_atomic(draft, text, private=True)
                 try:
-                    os.link(draft, path)  # fails where another was quicker
+                    os.link(draft, path)  # fails if another process was faster
                 except FileExistsError:
                     pass
                 finally:
@@ -262,7 +267,7 @@ class Folder:
             (self.path / LOCKS).mkdir(exist_ok=True)
             lock = try_lock(self.path / LOCKS / f"{name}.lock", _PATIENCE)
             if lock is None:
-                raise UsageError(f"{path} is in use by another process")
+                raise UsageError(f"{path} is in use by another process; try again later")
             content = change(path.read_bytes() if path.exists() else None)
             if content is not None:
                 write_atomic(path, content, private=True)
@@ -274,7 +279,7 @@ class Folder:
 
 
 def digest(path: Path) -> str:
-    """BLAKE2b of a file, 32 hex digits."""
+    """Return the BLAKE2b digest of a file, 32 hex digits."""
     h = hashlib.blake2b(digest_size=16)
     with path.open("rb") as file:
         while block := file.read(1 << 20):
@@ -283,5 +288,5 @@ def digest(path: Path) -> str:
 
 
 def remove(folder: Path) -> None:
-    """Remove what was left of scoring a shard."""
+    """Remove the files left from scoring a shard."""
     shutil.rmtree(folder, ignore_errors=True)

@@ -1,7 +1,7 @@
-"""Shards, and data sets of Ray's own, scored by a Ray cluster. Needs the extra ``[ray]``.
+"""Ray executor for shards and for Ray data sets (extra ``[ray]``).
 
-Ray hands out descriptors alone: which shard is done, and whose it is, is decided by the place of
-the shards, so that Ray may lose workers, and try again, as it likes.
+Ray distributes only descriptors: ownership and completion of shards are decided by the shard store.
+So Ray may lose workers and retry at any time.
 """
 
 from __future__ import annotations
@@ -33,16 +33,16 @@ from veridical.scale.work import Tell, Worker
 from veridical.single import OF_MANY
 from veridical.text.display import cut, printable, shown
 
-#: Names a cluster to join; without it, one is started on this computer while it is needed.
+#: Environment variable of a cluster to join; without it, a temporary local cluster is started.
 ADDRESS = "RAY_ADDRESS"
-#: Tries of starting a cluster here: a busy computer is too slow for the time that Ray allows.
+#: Attempts to start a local cluster: a busy computer may exceed Ray's time limit.
 _STARTS = 3
-#: Columns of results beside the risks of scorers; the others quote the rows.
+#: Columns of results in addition to the risks of scorers; the others quote the rows.
 _KEPT = ("verdict", "risk", "error")
 
 
 def load_ray() -> Any:
-    """The module ``ray`` with ``ray.data``.
+    """Import ``ray`` with ``ray.data``.
 
     Raises:
         UsageError: it is not installed.
@@ -51,28 +51,28 @@ def load_ray() -> Any:
         import ray
         import ray.data
     except ImportError as e:
-        raise UsageError(f"--executor ray needs Ray: pip install 'ray[data]' ({e})") from None
+        raise UsageError(f"--executor ray requires Ray: pip install 'ray[data]' ({e})") from None
     return ray
 
 
 class _Actor:
-    """A worker of Ray's: a warm engine."""
+    """Ray worker with a warm engine."""
 
     def __init__(self, home: str, dest: str, lease: float, threads: int) -> None:
-        with contextlib.suppress(OSError):  # not on this node, and perhaps not needed
+        with contextlib.suppress(OSError):  # not on this node, and perhaps unnecessary
             os.chdir(home)
         self._given = dest, lease, threads
         self._worker: Worker | None = None
 
     def __call__(self, batch: dict[str, Any]) -> dict[str, Any]:
-        """Score the shards that a batch of descriptors names; what is wrong with one."""
+        """Score the shards of a batch of descriptors; return the error of one."""
         wrong = []
         for index in batch["index"]:
             try:
                 with typed_options():
                     self._warm().work(int(index))
                 wrong.append("")
-            except VeridicalError as e:  # raised here, Ray would try it again and tell at length
+            except VeridicalError as e:  # if raised here, Ray would retry it with a long log
                 wrong.append(str(e))
         return {"index": batch["index"], "wrong": wrong}
 
@@ -86,7 +86,7 @@ class _Actor:
 
 
 class _Scorer:
-    """A worker of Ray's for rows of a data set."""
+    """Ray worker for rows of a data set."""
 
     def __init__(self, scorers: Any, options: dict[str, Any], id_column: str, threads: int) -> None:
         run, of_engine = split(options, RunOptions, EngineOptions)
@@ -95,7 +95,7 @@ class _Scorer:
         self._scorers, self._options, self._id = scorers, run, id_column
 
     def __call__(self, table: Any) -> Any:
-        """The ids and scores of a table's rows."""
+        """Return the ids and scores of a table's rows."""
         results = check(table, self._scorers, engine=self._engine, **self._options)
         whole = results.to_arrow(wide=True)
         added = {n.removeprefix(PREFIX): n for n in whole.column_names[table.num_columns :]}
@@ -112,25 +112,25 @@ def score(
     batch_size: int = 512,
     **options: Any,
 ) -> Any:
-    """Score the rows of a Ray data set: another one with their ids and scores, lazily.
+    """Score the rows of a Ray data set; return their ids and scores, lazily.
 
-    Nothing else of the rows is kept, so that the object store holds no contexts twice: join by
-    the id. Rows may come in another order, and are scored again where Ray tries again: for a
-    large job with results that are kept, plan shards.
+    Other columns are dropped, so that the object store does not hold contexts twice: join by the
+    id. Rows may arrive in another order, and are scored again when Ray retries. For a large job
+    with persistent results, plan shards.
 
     Args:
-        dataset: a ``ray.data.Dataset`` with a column of ids (``id``, or as ``mapping`` says).
-        scorers, options: as :func:`veridical.check` takes them, but for those of a run's folder.
+        dataset: a ``ray.data.Dataset`` with a column of ids (``id``, or as ``mapping`` states).
+        scorers, options: as in :func:`veridical.check`, except those of a run's folder.
         workers: actors, each with its own models.
-        cpus: cores of each, which is how many threads its models have.
-        batch_size: rows that an actor is given at a time.
+        cpus: cores of each, which is the number of its models' threads.
+        batch_size: rows per batch of an actor.
 
     Returns:
-        A ``ray.data.Dataset`` with the columns of ids, ``verdict``, ``risk``, ``error`` (why a
-        row is no record) and the risk of each scorer.
+        A ``ray.data.Dataset`` with the columns of ids, ``verdict``, ``risk``, ``error`` (of an
+            invalid row) and the risk of each scorer.
 
     Raises:
-        UsageError: Ray is not installed, there is no column of ids, or an option does not fit.
+        UsageError: Ray is not installed, the column of ids is missing, or an option is invalid.
     """
     ray = load_ray()
     for name, number in (("workers", workers), ("cpus", cpus), ("batch_size", batch_size)):
@@ -138,7 +138,9 @@ def score(
             raise UsageError(f"{name} must be a whole number of at least 1, not {shown(number)}")
     foreign = sorted(options.keys() & (OF_MANY - {"mapping"} | {"engine"}))
     if foreign:
-        raise UsageError(f"{foreign[0]} does not go with a data set: its rows come in batches")
+        raise UsageError(
+            f"{foreign[0]} is not supported for a data set, whose rows come in batches; remove it"
+        )
     if not isinstance(dataset, ray.data.Dataset):
         raise UsageError(f"dataset must be a ray.data.Dataset, not {shown(dataset)}")
     Request.of(scorers, cast(Any, options))
@@ -147,7 +149,7 @@ def score(
         (name for name in ("id", *ALIASES["id"]) if name in columns), "id"
     )
     if id_column not in columns:
-        raise UsageError(f"dataset needs a column of ids: {no_column(id_column, columns)}")
+        raise UsageError(f"dataset requires a column of ids: {no_column(id_column, columns)}")
     plain = None if scorers is None else scorers if isinstance(scorers, str) else list(scorers)
     return dataset.map_batches(
         _Scorer,
@@ -160,14 +162,14 @@ def score(
 
 
 def run(place: ShardStore, manifest: Manifest, workers: int, tell: Tell, *, lease: float) -> None:
-    """Score all shards by ``workers`` actors. Ray starts those anew that are killed.
+    """Score all shards with ``workers`` actors. Ray restarts killed ones.
 
-    The cluster is that of ``RAY_ADDRESS``; without it, one is started on this computer and
-    stopped at the end. Every node must see the place of the shards, the input and what the options
-    name as they are seen here; what is in an object store, it does.
+    The cluster is that of ``RAY_ADDRESS``; without it, a temporary local one is started. Every node
+    must see the shard store, the input and the files in the options under the same paths. An object
+    store fulfils this.
 
     Args:
-        tell: is told the number of shards that are done, and of all, when it changes.
+        tell: called with the number of finished shards, and of all, on each change.
         lease: seconds, as in :func:`~veridical.scale.opening.place_of`.
 
     Raises:
@@ -197,7 +199,7 @@ def run(place: ShardStore, manifest: Manifest, workers: int, tell: Tell, *, leas
                 raise VeridicalError(row["wrong"])
     except ray.exceptions.RayError as e:
         said = " ".join(str(e).strip().splitlines()[-1:])
-        raise VeridicalError(f"Ray could not do it: {cut(printable(said), 300)}") from None
+        raise VeridicalError(f"Ray failed: {cut(printable(said), 300)}") from None
     finally:
         telling.stop()
         if mine:
@@ -205,13 +207,13 @@ def run(place: ShardStore, manifest: Manifest, workers: int, tell: Tell, *, leas
 
 
 def start(ray: Any, cores: int | None = None) -> None:
-    """Join the cluster, or start one here; nothing where this process is part of one.
+    """Join the cluster, or start a local one; return None within a cluster's process.
 
     Args:
-        cores: that a cluster here is to have; default: those of this computer.
+        cores: of a local cluster; default: those of this computer.
 
     Raises:
-        VeridicalError: there is none, or it cannot be started.
+        VeridicalError: there is no cluster, or it cannot be started.
     """
     address = os.environ.get(ADDRESS) or None
     if not ray.is_initialized():
@@ -225,7 +227,7 @@ def start(ray: Any, cores: int | None = None) -> None:
                     log_to_driver=False,
                 )
                 break
-            except Exception as e:  # Ray raises it bare
+            except Exception as e:  # Ray raises it without a more specific class
                 ray.shutdown()
                 if not left:
                     why = cut(printable(str(e)), 300)
@@ -237,17 +239,19 @@ def start(ray: Any, cores: int | None = None) -> None:
 
 
 def _share(ray: Any, workers: int) -> float:
-    """The cores of each of so many actors: no more than a node has, and a part of one where there
-    are more actors than cores."""
+    """Return the cores of each of ``workers`` actors.
+
+    At most those of a node, and a fraction of a core if there are more actors than cores.
+    """
     nodes = [node["Resources"].get("CPU", 0.0) for node in ray.nodes() if node["Alive"]]
     share = sum(nodes) / workers
     if share >= 1:
         return float(int(min(share, max(nodes))))
-    return int(100 * share) / 100  # Ray takes parts in steps
+    return int(100 * share) / 100  # Ray accepts fractions in steps
 
 
 class _Telling(threading.Thread):
-    """Tells how many shards are done, while Ray works."""
+    """Thread that reports the number of finished shards while Ray works."""
 
     def __init__(self, place: ShardStore, manifest: Manifest, tell: Tell) -> None:
         super().__init__(daemon=True, name="veridical-ray-progress")
@@ -262,18 +266,18 @@ class _Telling(threading.Thread):
             self._end.wait(max(1.0, self._place.wait))
 
     def look(self) -> None:
-        """Tell it, where it has changed."""
+        """Report the number if it has changed."""
         total = len(self._manifest.shards)
         try:
             done = total - len(left(self._place, self._manifest))
         except VeridicalError:
-            return  # the workers say so
+            return  # the workers report it
         if done != self._known:
             self._known = done
             self._tell(done, total)
 
     def stop(self) -> None:
-        """Tell it a last time."""
+        """Report the number a last time."""
         if self.is_alive():
             self._end.set()
             self.join()

@@ -1,8 +1,8 @@
-"""Money for the LLM calls of many workers: one file says how much of it is lent to whom.
+"""Shared LLM budget of many workers, in one file.
 
-A worker borrows a little more than it needs, counts what it spends of that itself, and settles it
-after every shard. What a lost worker had borrowed is never lent again, so the calls of all
-together cannot cost more than there is; they can cost less.
+A worker borrows a little more than it needs, counts its spending of that itself, and settles it
+after every shard. Money borrowed by a lost worker is never lent again. So all calls together cannot
+exceed the limit; they may cost less.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ from veridical.llm.ledger import Ledger
 from veridical.scale.place import ShardStore
 
 PURSE = "budget.json"
-_SLICES = 1000  # a worker borrows this part of the whole, or what a call needs
+_SLICES = 1000  # a worker borrows this fraction of the whole, or the cost of a call
 
 
 class SpendingFile(BaseModel):
-    """What the file says.
+    """Content of the file.
 
     Attributes:
         limit: of all calls.
         spent: by workers that have settled.
-        lent: to those that have not, by name.
+        lent: to the other workers, by name.
     """
 
     model_config = ConfigDict(extra="forbid", strict=True)
@@ -43,23 +43,22 @@ class SpendingFile(BaseModel):
 
     @property
     def left(self) -> float:
-        """What can still be lent."""
+        """Return the amount that can still be lent."""
         return max(0.0, self.limit - self.spent - sum(self.lent.values()))
 
 
 def set_limit(place: ShardStore, limit: float, llm: str | None = None) -> None:
-    """From now on, the calls for the shards of a place may cost ``limit`` in all, what they have
-    cost before included.
+    """Limit the calls for the shards of a place to ``limit`` in all, earlier ones included.
 
     Args:
-        llm: whose calls; None: that is seen later.
+        llm: the LLM; None: checked later.
 
     Raises:
-        UsageError: it is no such number, no budget can be kept with that LLM, or the file cannot
-            be read or written.
+        UsageError: the limit is not a valid number, the LLM allows no budget, or the file cannot be
+            read or written.
     """
     if not 0 <= limit < float("inf"):
-        raise UsageError(f"the budget must be a number of at least 0, not {limit}")
+        raise UsageError(f"--budget must be at least 0, not {limit}")
     if llm is not None:
         check_budgeted(find_endpoint(llm))
 
@@ -71,10 +70,10 @@ def set_limit(place: ShardStore, limit: float, llm: str | None = None) -> None:
 
 
 def purse_of(place: ShardStore) -> SpendingFile | None:
-    """The money of a place; None where there is no limit.
+    """Return the budget of a place; None without a limit.
 
     Raises:
-        UsageError: the file cannot be read.
+        UsageError: the file is unreadable.
     """
     try:
         return _parsed(place, place.read(PURSE))
@@ -90,10 +89,10 @@ def _parsed(place: ShardStore, content: bytes) -> SpendingFile:
 
 
 class Borrowed(Budget):
-    """What a worker has borrowed, as the budget of its calls.
+    """Budget borrowed by a worker for its calls.
 
     Attributes:
-        name: of the worker, nobody else's.
+        name: of the worker, unique.
     """
 
     def __init__(self, place: ShardStore) -> None:
@@ -104,7 +103,7 @@ class Borrowed(Budget):
         self._asking = asyncio.Lock()
 
     def resume(self, run: tuple[str, str], before: Ledger) -> None:
-        """See :meth:`Budget.resume`. What an earlier worker was charged, it had borrowed."""
+        """See :meth:`Budget.resume`. An earlier worker's charges came from its own loan."""
         spent = self.spent
         super().resume(run, before)
         self.spent = spent
@@ -117,8 +116,7 @@ class Borrowed(Budget):
         return await super()._hold(each, count)
 
     def _borrow(self, least: float, most: float) -> None:
-        """Borrow ``most`` or a little more; less where there is less, but not under ``least``,
-        which would be of no use here."""
+        """Borrow ``most`` or a little more; less if less is left, but not under ``least``."""
         got = 0.0
 
         def change(content: bytes | None) -> bytes | None:
@@ -136,7 +134,7 @@ class Borrowed(Budget):
         self.limit += got
 
     def settle_up(self) -> None:
-        """Say what was spent, and give back the rest; calls under way there are none.
+        """Report the spending, and return the rest, when no call is in flight.
 
         Raises:
             UsageError: the file cannot be read or written.
@@ -154,14 +152,14 @@ class Borrowed(Budget):
         self.limit = self.spent = 0.0
 
     def short_of(self, amount: float) -> Budget:
-        """See :meth:`Budget.short_of`: that of all workers, with what is lent counted as spent."""
+        """See :meth:`Budget.short_of`: for the shared budget, with loans counted as spent."""
         whole = Budget(self._purse.limit)
         whole.spent = self._purse.limit - self._purse.left
         return whole
 
 
 def added(ledgers: Iterable[dict[str, Any]]) -> dict[str, Any]:
-    """The sum of what LLM calls came to; unknown where one of them is."""
+    """Add the totals of LLM calls; the sum is unknown if any is."""
     total: dict[str, Any] = {}
     for ledger in ledgers:
         for name, value in ledger.items():

@@ -1,8 +1,7 @@
-"""Shards scored by one process or several, each shard by one at a time.
+"""Shard workers: one process or several, each shard by one at a time.
 
-A shard is taken as its place has it (:mod:`veridical.scale.place`), and whoever is killed loses
-it: whoever comes next goes on with it. Nobody hands out work, so workers may be killed and started
-at any time.
+A shard is claimed in its store (:mod:`veridical.scale.place`). A killed process loses it, and the
+next one resumes it. Workers are independent, so they may be killed and started at any time.
 """
 
 from __future__ import annotations
@@ -28,15 +27,15 @@ from veridical.scale.part import left, score_shard
 from veridical.scale.place import Held, ShardStore
 from veridical.scale.spending import Borrowed, purse_of
 
-_STOPPING = 30.0  # seconds that a worker has to end in
-#: What every worker imports. Nothing here starts a thread that a fork would lose.
+_STOPPING = 30.0  # seconds that a worker has to end
+#: Imports of every worker. None of them starts a thread, which a fork would lose.
 _IMPORTED = [__name__, "veridical.api", "pyarrow.parquet", "pandas"]
 
 Tell = Callable[[int, int], None]
 
 
 def check_options(options: Mapping[str, Any]) -> None:
-    """See that shards can be scored so, before the options are settled.
+    """Check that shards can be scored with these options, before they are stored.
 
     Raises:
         UsageError: a scorer, a model or a value is unknown.
@@ -46,11 +45,11 @@ def check_options(options: Mapping[str, Any]) -> None:
 
 
 class Worker:
-    """A warm engine that scores shards of a place.
+    """Worker with a warm engine that scores shards of a place.
 
     Args:
-        options: how they are scored.
-        threads: of the models; None where all cores are its own.
+        options: of scoring.
+        threads: of the models; None for all cores.
     """
 
     def __init__(
@@ -73,7 +72,7 @@ class Worker:
             self._engine.llms.budget = self._money
 
     def work(self, index: int | None = None) -> None:
-        """Score what is to be scored: one shard, or all that nobody else has.
+        """Score one shard, or all that no other process owns.
 
         Args:
             index: of the one shard; None for all.
@@ -85,7 +84,7 @@ class Worker:
         began, last = time.monotonic(), -1
         while wanted := [s for s in left(place, manifest) if index in (None, s.index)]:
             taken = False
-            # from where this worker is: where it has begun, others are too
+            # continue after the last shard: other workers have begun at the start too
             for shard in sorted(wanted, key=lambda s: s.index <= last):
                 with place.taking(shard.name) as held:
                     if held is None:
@@ -97,8 +96,10 @@ class Worker:
             if taken:
                 continue
             if index is not None and time.monotonic() - began >= place.patience:
-                raise UsageError(f"shard {index} is being scored by another process")
-            time.sleep(place.wait)  # others have them; if they are killed, they are ours
+                raise UsageError(f"--index {index}: another process is scoring this shard")
+            time.sleep(
+                place.wait
+            )  # the rest belong to others; if those are killed, their shards become free
 
     def _score(self, shard: Shard, held: Held) -> None:
         try:
@@ -116,7 +117,7 @@ class Worker:
                 self._money.settle_up()
 
     def close(self) -> None:
-        """Let the models go."""
+        """Close the models."""
         self._engine.close()
 
 
@@ -128,11 +129,11 @@ def work(
     index: int | None,
     workers: int,
 ) -> None:
-    """Score shards by this process.
+    """Score shards in this process.
 
     Args:
-        index: of the one shard; None for all that nobody else has.
-        workers: processes that share the machine's cores.
+        index: of the one shard; None for all that no other process owns.
+        workers: number of processes that share the machine's cores.
 
     Raises:
         VeridicalError: a shard cannot be scored.
@@ -148,15 +149,16 @@ def work(
 def work_together(
     place: ShardStore, manifest: Manifest, workers: int, tell: Tell, *, lease: float
 ) -> None:
-    """Score all shards by ``workers`` processes. Those that are killed are not replaced: the
-    others do their shards.
+    """Score all shards with ``workers`` processes.
+
+    Killed processes are not replaced: the others score their shards.
 
     Args:
-        tell: is told the number of shards that are done, and of all, when it changes.
+        tell: called with the number of finished shards, and of all, on each change.
         lease: seconds, as in :func:`~veridical.scale.opening.place_of`.
 
     Raises:
-        VeridicalError: every process has ended, and shards are left.
+        VeridicalError: all processes have ended, and shards are left.
     """
     running = _started(workers, (place.name, workers, lease, dict(os.environ)))
     total = len(manifest.shards)
@@ -170,13 +172,13 @@ def work_together(
             if not any(process.is_alive() for process in running):
                 break
             if done == total:
-                _let_end(running)  # with the last part written, a worker still settles up
+                _let_end(running)  # after the last part, a worker still settles its spending
                 break
             time.sleep(place.wait)
         if left(place, manifest):
             raise VeridicalError(
-                f"every worker has ended and {len(left(place, manifest))} of {total} shards are "
-                "left: run the same command again to go on"
+                f"every worker has ended, but {len(left(place, manifest))} of {total} shards are "
+                "not done; run the same command again to resume"
             )
     finally:
         for process in running:
@@ -188,8 +190,10 @@ def work_together(
 
 
 def _started(workers: int, arguments: tuple[str, int, float, dict[str, str]]) -> list[BaseProcess]:
-    """Workers, as forks of a process that has imported what they need and done nothing else: so
-    many cost the imports of one. Where there is no such fork each is started anew."""
+    """Start workers as forks of a process with the imports done.
+
+    Many workers then cost the imports of one. Without such forks each one starts separately.
+    """
     forks = "forkserver" in multiprocessing.get_all_start_methods()
     context: Any = multiprocessing.get_context("forkserver" if forks else "spawn")
     context.set_forkserver_preload(_IMPORTED)
@@ -207,11 +211,10 @@ def _let_end(running: Sequence[BaseProcess]) -> None:
 
 
 def _one_of(dest: str, workers: int, lease: float, environment: dict[str, str]) -> None:
-    """What each of several workers does.
+    """Run one of several workers.
 
     Args:
-        environment: of who started it, which the process that it is a fork of may not have: it is
-            older.
+        environment: of the starting process; the forked process is older and may lack it.
     """
     os.environ.clear()
     os.environ.update(environment)

@@ -122,7 +122,7 @@ def test_the_rule_of_a_finding_names_its_kind() -> None:
     (before,) = findings(plain, Tally(Gates()))
     (found,) = findings(typed, Tally(Gates()))
     assert found.rule.id == "contradicted/nli_grounding/figure"
-    assert found.rule.description == "A source says otherwise. Kind: figure."
+    assert found.rule.description == "A source contradicts it. Kind: figure."
     assert found.message.startswith('contradicted, figure, risk 0.90: "It is so."')
     assert found.properties["kind"] == "figure"
     assert found.about == before.about  # the same finding as without a kind

@@ -85,7 +85,7 @@ def test_each_token_is_one_persons(page: Served) -> None:
         ("label", {"row": -1, "unit": 0, "label": "supported"}, "row"),
         ("label", {"row": 99, "unit": 0, "label": "supported"}, "row 99"),
         ("done", {"row": "0"}, "row"),
-        ("done", {"row": 5}, "statements have no label yet"),
+        ("done", {"row": 5}, "statements have no label"),
         ("comment", {"row": 0, "comment": 3}, "comment"),
     ],
 )

@@ -1,1 +1,1 @@
-"""What a check or a comparison leaves for CI: JUnit XML, SARIF, a summary in Markdown."""
+"""CI outputs of a check or a comparison: JUnit XML, SARIF, Markdown."""

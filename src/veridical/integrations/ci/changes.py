@@ -1,4 +1,4 @@
-"""A comparison of two runs for CI: JUnit XML and SARIF of the answers that got worse."""
+"""CI outputs of a comparison: answers that got worse."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ _SUITE = "veridical.diff"
 
 
 def write_changes(diff: Diff, *, junit: IO[str] | None = None, sarif: IO[str] | None = None) -> int:
-    """Write what is asked for of a comparison.
+    """Write the CI outputs of a comparison.
 
-    JUnit has a test case for the comparison, and one for each changed answer: those that got worse
-    are failures where the comparison failed, and skipped where the rise may be chance. SARIF has
-    a finding for each answer that got worse, at the line of its row.
+    JUnit has a test case for the comparison, and one for each changed answer. Answers that got
+    worse are failures if the comparison failed, and skipped if the rise may be chance. SARIF has a
+    finding for each answer that got worse, at the line of its row.
 
     Returns:
-        How many findings were left out.
+        The number of findings that were left out.
     """
     if junit is not None:
         facts = {"a": diff.a.path, "b": diff.b.path, "pairs": str(diff.n_pairs)}
@@ -89,9 +89,7 @@ def _findings(diff: Diff) -> Iterator[SarifFinding]:
             continue
         now = flip.b
         level = VERDICTS.get(now.verdict, ("", "error"))[1]
-        rule = SarifRule(
-            f"worse/{now.verdict}", f"The answer was better before: {now.verdict} now.", level
-        )
+        rule = SarifRule(f"worse/{now.verdict}", f"The answer got worse: {now.verdict} now.", level)
         text = now.sentence or now.answer
         message = f'{outcome_of(flip.a)} before, {outcome_of(now)} now: "{shortened(text, 500)}"'
         if now.evidence:

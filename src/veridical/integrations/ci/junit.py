@@ -1,6 +1,6 @@
-"""JUnit XML, as CI systems read it: a test suite with a test case a record.
+"""JUnit XML: a test suite with a test case per record.
 
-Everything is text, whatever it holds: characters that XML does not allow are replaced.
+All content is text: characters that XML does not allow are replaced.
 """
 
 from __future__ import annotations
@@ -17,13 +17,12 @@ from xml.sax.saxutils import escape, quoteattr
 Outcome = Literal["passed", "failure", "error", "skipped"]
 
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-_LONGEST = 300  # characters of a message, and of a name
+_LONGEST = 300  # maximum characters of a message, and of a name
 _IN_MEMORY = 8 << 20
 
 
 class Case(NamedTuple):
-    """A test case. ``kind`` is the type of what went wrong, ``message`` one line on it and
-    ``text`` all of it."""
+    """Test case: ``kind`` of failure, one-line ``message``, and full ``text``."""
 
     name: str
     suite: str
@@ -37,7 +36,7 @@ class Case(NamedTuple):
 def write_junit(
     out: IO[str], name: str, cases: Iterable[Case], properties: Mapping[str, str]
 ) -> None:
-    """Write one suite of test cases. They are read once and not held in memory.
+    """Write one suite of test cases; they are read once and not kept in memory.
 
     Args:
         name: of the suite.

@@ -1,4 +1,4 @@
-"""The rows of a run as test cases and findings: none is passed in silence."""
+"""Rows of a run as test cases and findings, including invalid ones."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ if TYPE_CHECKING:
     from veridical.errors import RowError
     from veridical.report.results import Results
 
-#: What a verdict says, and how much it weighs.
+#: Description and severity of each verdict.
 VERDICTS: dict[str, tuple[str, Level]] = {
-    "contradicted": ("A source says otherwise.", "error"),
+    "contradicted": ("A source contradicts it.", "error"),
     "unsupported": ("The sources do not support it.", "warning"),
     "inconsistent": ("The model's other answers disagree.", "warning"),
-    "unclear": ("Something speaks against it, not enough to say so.", "note"),
+    "unclear": ("The evidence against it is not conclusive.", "note"),
     "unchecked": ("The answer could not be checked.", "note"),
 }
-INVALID = SarifRule("invalid-row", "The row is no valid record.", "error")
+INVALID = SarifRule("invalid-row", "The row is not a valid record.", "error")
 
 
 class CiRow(NamedTuple):
-    """A row of the input with what came of it: a record with its result, or an error."""
+    """Row of the input with its outcome: a record with its result, or an error."""
 
     place: RowPlace
     record: Record | None
@@ -42,7 +42,7 @@ class CiRow(NamedTuple):
 
 
 def rows(results: Results) -> Iterator[CiRow]:
-    """Every row that the run has read, in input order."""
+    """Yield every row that the run has read, in input order."""
     pairs, errors = results.pairs(), results.errors()
     pair, error = next(pairs, None), next(errors, None)
     for place in results.given.places():
@@ -57,12 +57,12 @@ def rows(results: Results) -> Iterator[CiRow]:
 
 
 def case(row: CiRow, tally: Tally) -> Case:
-    """The test case of a row.
+    """Return the test case of a row.
 
-    An invalid row is an error. With gates, an answer that does not pass them is a failure, and one
-    that they cannot look at an error, or skipped where so many are allowed. Without gates an answer
-    whose verdict speaks against it is a failure, and an unchecked one is skipped. An answer that
-    states nothing is skipped. An unclear one passes, with a note.
+    An invalid row is an error. With gates, an answer that fails them is a failure. An answer that
+    they cannot judge is an error, or skipped within the allowance. Without gates an answer with a
+    negative verdict is a failure, and an unchecked one is skipped. An answer without statements is
+    skipped. An unclear one passes, with a note.
     """
     suite = f"veridical.{row.place.file.replace('.', '_')}"
     where = {"file": row.place.file, "row": str(row.place.row)}
@@ -101,7 +101,7 @@ def case(row: CiRow, tally: Tally) -> Case:
 
 def _outcome(result: Result, tally: Tally) -> tuple[str, Outcome]:
     gates = tally.gates
-    line = cast("ResultSummary", result)  # it has all that a headline has
+    line = cast("ResultSummary", result)  # `result` has all fields of a summary
     causes = list(gates.causes(line))
     if causes:
         return ", ".join(causes), "error" if causes == ["unchecked"] else "failure"
@@ -119,8 +119,11 @@ def _outcome(result: Result, tally: Tally) -> tuple[str, Outcome]:
 
 
 def findings(row: CiRow, tally: Tally) -> Iterator[SarifFinding]:
-    """What code scanning is to show of a row: each sentence that its verdict speaks against, an
-    answer that could not be checked or does not pass a gate, an invalid row."""
+    """Yield the code scanning findings of a row.
+
+    These are sentences with a negative verdict, an unchecked answer or one that fails a gate, and
+    an invalid row.
+    """
     if row.error is not None:
         yield SarifFinding(
             INVALID,
@@ -143,7 +146,7 @@ def findings(row: CiRow, tally: Tally) -> Iterator[SarifFinding]:
             yield _finding(row, piece, result.verdict)
     causes = list(tally.gates.causes(cast("ResultSummary", result)))
     if causes and not found:
-        rule = SarifRule("gate", "The answer does not pass a gate.", "error")
+        rule = SarifRule("gate", "The answer fails a gate.", "error")
         yield _finding(row, shown.worst, "gate", rule, ", ".join(causes))
 
 

@@ -1,4 +1,4 @@
-"""SARIF 2.1.0 (OASIS, 2020): findings as code scanning shows them, each at the line of its row."""
+"""SARIF 2.1.0 (OASIS, 2020): findings at the lines of rows."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from veridical.version import __version__
 
 Level = Literal["error", "warning", "note"]
 
-#: Findings that a file holds: of more, the worst. Code hosts take no more of one run.
+#: Maximum findings of a file, the worst ones. Code hosts accept no more per run.
 MOST = 5_000
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 _SEVERITY: dict[Level, int] = {"error": 2, "warning": 1, "note": 0}
@@ -23,7 +23,7 @@ _LONGEST = 1_000
 
 
 class SarifRule(NamedTuple):
-    """What a finding is an example of: a verdict, with the scorer that gave it."""
+    """Rule that a finding violates: a verdict, with the scorer that gave it."""
 
     id: str
     description: str
@@ -31,11 +31,11 @@ class SarifRule(NamedTuple):
 
 
 class SarifFinding(NamedTuple):
-    """One thing that was found.
+    """Finding.
 
     Attributes:
-        line: from 1; None where the input has no lines.
-        about: what makes it the same finding in the next run, such as prompt and sentence.
+        line: from 1; None if the input has no lines.
+        about: identifies the same finding in the next run, such as prompt and sentence.
         risk: ranks it among others of its level.
         properties: further facts.
     """
@@ -50,10 +50,10 @@ class SarifFinding(NamedTuple):
 
 
 def write_sarif(out: IO[str], findings: Iterable[SarifFinding]) -> int:
-    """Write the findings, of more than :data:`MOST` the worst, in their order.
+    """Write the findings in order; if more than :data:`MOST`, only the worst.
 
     Returns:
-        How many were left out; the file says so too.
+        The number of omitted findings, which the file states too.
     """
     total = 0
     kept: list[tuple[int, float, int, SarifFinding]] = []
@@ -103,7 +103,7 @@ def _notification(omitted: int) -> dict[str, Any]:
 
 
 def _result(finding: SarifFinding, rule: int) -> dict[str, Any]:
-    text = " ".join(finding.message.split()).replace("](", "] (")  # no link is made of it
+    text = " ".join(finding.message.split()).replace("](", "] (")  # prevents a link
     if len(text) > _LONGEST:
         text = text[: _LONGEST - 1] + "…"
     return {
@@ -125,7 +125,7 @@ def _result(finding: SarifFinding, rule: int) -> dict[str, Any]:
 
 
 def _artifact(file: str) -> dict[str, str]:
-    """Where a file lies: from the root of the repository, if it lies below the current folder."""
+    """Return a file's location, relative to the repository if it is below the current folder."""
     relative = os.path.relpath(file)
     if relative.startswith(".."):
         return {"uri": Path(file).absolute().as_uri()}

@@ -1,4 +1,4 @@
-"""A run in Markdown, short: what a CI job shows of it."""
+"""Markdown summary of a run for a CI job."""
 
 from __future__ import annotations
 
@@ -29,19 +29,19 @@ if TYPE_CHECKING:
     from veridical.core.scores import Result
     from veridical.report.results import Results
 
-_SHOWN = 10  # answers
+_SHOWN = 10  # maximum answers
 _CAUSES = 5
 _LONGEST = 300
 
 
 class WorstRows:
-    """The worst answers of a run, met one at a time."""
+    """Worst answers of a run, collected one at a time."""
 
     def __init__(self) -> None:
         self._heap: list[tuple[bool, float, int, Record, Result]] = []
 
     def add(self, row: CiRow) -> None:
-        """Consider a row; one without a verdict that speaks against it is passed over."""
+        """Add a row; rows without a negative verdict are ignored."""
         if row.result is None or row.record is None:
             return
         verdict, risk = row.result.verdict, row.result.risk
@@ -53,15 +53,15 @@ class WorstRows:
             heapq.heappop(self._heap)
 
     def ranked(self) -> list[tuple[Record, Result]]:
-        """The worst first."""
+        """Return the rows, the worst first."""
         return [(x[3], x[4]) for x in sorted(self._heap, key=lambda x: x[:3], reverse=True)]
 
 
 def run_summary(results: Results, worst: WorstRows, failed: Sequence[str]) -> str:
-    """The run as a page of Markdown.
+    """Return the summary of the run in Markdown.
 
     Args:
-        failed: what did not pass (gates, coverage), a sentence each.
+        failed: failures (gates, coverage), a sentence each.
     """
     return markdown(_blocks(results, worst, failed))
 
@@ -92,7 +92,7 @@ def _blocks(results: Results, worst: WorstRows, failed: Sequence[str]) -> Iterat
         yield Paragraph([*name, f": {headline(result)}"])
         yield BulletList(list(_details(record, result)))
     if summary.row_errors:
-        yield Heading(f"Rows that are no valid records: {summary.row_errors}", 3)
+        yield Heading(f"Invalid rows: {summary.row_errors}", 3)
         yield BulletList([[StyledText(str(e), "quote")] for e in islice(results.errors(), _CAUSES)])
 
 

@@ -1,4 +1,4 @@
-"""The files that CI reads of a run, written in one pass over it."""
+"""Writer of a run's CI files, in one pass over the run."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ def write_run(
     sarif: IO[str] | None = None,
     markdown: IO[str] | None = None,
 ) -> list[str]:
-    """Write what is asked for of a finished run.
+    """Write the CI files of a finished run.
 
     Args:
         tally: the run's records counted at its gates.
-        failed: what did not pass, a sentence each.
+        failed: failures, a sentence each.
 
     Returns:
-        What was left out, a sentence each.
+        Omissions, a sentence each.
     """
     left_out = []
     if junit is not None:
@@ -41,7 +41,7 @@ def write_run(
         found = (finding for row in rows(results) for finding in findings(row, tally))
         omitted = write_sarif(sarif, found)
         if omitted:
-            left_out.append(f"SARIF: the worst findings are listed, {omitted} are left out")
+            left_out.append(f"SARIF: only the worst findings are listed; {omitted} are omitted")
     if markdown is not None:
         worst = WorstRows()
         for row in rows(results):
@@ -54,5 +54,5 @@ def _cases(results: Results, tally: Tally) -> Iterator[Case]:
     yield from (case(row, tally) for row in rows(results))
     uncounted = results.counted_errors
     if uncounted:
-        text = f"{uncounted} more rows are no valid records"
+        text = f"{uncounted} more rows are not valid records"
         yield Case("further rows", "veridical", "error", INVALID.id, text, text)
