@@ -163,7 +163,7 @@ def test_nothing_takes_the_place_of_a_file(what: str, folder: Path) -> None:
     last.write_text("mine")
     written[0].unlink() if len(written) > 1 else None
     again = init(what, cwd=folder)
-    assert again.returncode == 1 and "there already; --force" in again.stderr
+    assert again.returncode == 1 and "already exists" in again.stderr
     assert last.read_text() == "mine" and (len(written) == 1 or not written[0].exists())
     assert init(what, "--force", cwd=folder).returncode == 0
     assert last.read_text() == fresh and written[0].exists()
@@ -175,7 +175,7 @@ def test_what_is_refused(folder: Path) -> None:
     done = init("pytest", cwd=folder)
     assert done.returncode == 1 and "cannot write tests/test_answers.py" in done.stderr
     (folder / "promptfooconfig.yaml").symlink_to("nowhere")
-    assert "there already" in init("promptfoo", cwd=folder).stderr
+    assert "already exists" in init("promptfoo", cwd=folder).stderr
     (folder / "promptfooconfig.yaml").unlink()
     (folder / "promptfooconfig.yaml").mkdir()
     done = init("promptfoo", "--force", cwd=folder)

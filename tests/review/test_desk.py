@@ -161,9 +161,9 @@ def test_the_adjudicator_sees_both_labels_unnamed_and_decides(items: Items) -> N
     assert "ann" not in json.dumps(told) and "ben" not in json.dumps(told)
     with pytest.raises(UsageError, match="only the adjudicator"):
         desk.adjudicate("ann", 3, case["unit"], "supported")
-    with pytest.raises(UsageError, match="nobody has labelled"):
+    with pytest.raises(UsageError, match="no reviewer has labelled"):
         desk.adjudicate("adjudicator", 3, {**case["unit"], "end": 1}, "supported")
-    with pytest.raises(UsageError, match="gives no labels"):
+    with pytest.raises(UsageError, match="cannot label answers"):
         desk.label("adjudicator", Given(row=3, unit=0, label="supported"))
     desk.adjudicate("adjudicator", 3, case["unit"], "contradicted")
     assert desk.agreement()["open"] == []

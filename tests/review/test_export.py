@@ -124,7 +124,7 @@ def test_stratified_draws_have_the_probability_of_their_stratum(run: Path) -> No
 
 
 def test_nothing_to_export_is_an_error(desk: Desk, run: Path, tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="nobody is done"):
+    with pytest.raises(UsageError, match="no answer is finished"):
         export(veridical.api.reopen(run), tmp_path / "out.jsonl")
     label_all(desk, "ann", 3, "supported")
     with pytest.raises(UsageError, match="no triplet has a label"):

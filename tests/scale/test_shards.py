@@ -172,7 +172,7 @@ def test_the_first_run_settles_how_shards_are_scored(run: Any, tmp_path: Path, c
         ),
         (("plan", "in.jsonl", "--out", "gs://bucket/d"), "addresses are s3://BUCKET/NAME"),
         (("run", "planned", "--preset", "fast", "--against", "reference", "--prior", "7"), "prior"),
-        (("merge", "d"), "holds no shards"),
+        (("merge", "d"), "contains no shards"),
         (("merge", "planned"), "2 of 2 shards are not done (0, 1)"),
     ],
 )
