@@ -32,7 +32,7 @@ from veridical.engine.options import EngineOptions
 from veridical.llm.endpoints import Endpoint
 from veridical.serve.guard.app import Guard
 from veridical.serve.guard.checking import SentenceChecker
-from veridical.serve.guard.setting_up import policy_and_scorers
+from veridical.serve.guard.setup import policy_and_scorers
 from veridical.serve.guard.upstream import Upstream
 from veridical.serve.security import Secured
 

@@ -10,7 +10,7 @@ import pytest
 from doc_files import run
 from review_runs import items_of, label_all, make_run, rows
 
-from veridical.review.desk import Desk
+from veridical.review.service import ReviewService
 
 #: Answers and their labelled claims as RefChecker publishes them: nq_gpt4_answers.json.
 PUBLISHED: list[dict[str, Any]] = [
@@ -180,7 +180,7 @@ def rated(tmp_path: Path) -> Path:
     """A run of two models of which 40 answers are labelled, drawn by strata."""
     given = [{**row, "group": "ab"[i % 2]} for i, row in enumerate(rows(60))]
     at = make_run(tmp_path, given)
-    desk = Desk(items_of(at), ("ann",), order="neyman", budget=40)
+    desk = ReviewService(items_of(at), ("ann",), order="neyman", budget=40)
     while (answer := desk.next("ann")) is not None:
         wrong = given[answer["row"]]["wrong"]
         label_all(desk, "ann", answer["row"], "contradicted" if wrong else "supported")
@@ -192,7 +192,7 @@ def test_an_export_says_what_it_leaves_out(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     given = make_run(tmp_path, rows(3))
-    desk = Desk(items_of(given), ("ann", "ben"), order="random", double=1.0)
+    desk = ReviewService(items_of(given), ("ann", "ben"), order="random", double=1.0)
     label_all(desk, "ann", 0, "supported")
     for who, label in (("ann", "supported"), ("ben", "contradicted")):
         label_all(desk, who, 1, label)
@@ -234,7 +234,7 @@ def test_a_rate_that_is_narrow_enough_opens_no_page_and_says_what_more_would_buy
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     at = make_run(tmp_path, rows(90))
-    desk = Desk(items_of(at), ("ann",), order="neyman", budget=90, width=0.5)
+    desk = ReviewService(items_of(at), ("ann",), order="neyman", budget=90, width=0.5)
     count = 0
     while (answer := desk.next("ann")) is not None:
         wrong = answer["row"] % 3 == 0

@@ -16,7 +16,7 @@ from veridical.core.records import Record
 from veridical.core.registry import REGISTRY
 from veridical.core.resolving import resolve
 from veridical.errors import UsageError
-from veridical.serve.wanted import Offers
+from veridical.serve.request_options import Offers
 
 TAKING = {
     "bert_score", "cluster_probability", "cosine", "degree", "eccentricity", "eigv", "entailment",

@@ -11,10 +11,10 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
 from veridical.decide.policy_file import GuardRules
-from veridical.serve.guard.answers import Answer, Handling
+from veridical.serve.guard.answers import Answer, RejectionHandling
 from veridical.serve.guard.app import APIS
 from veridical.serve.guard.checking import Finding
-from veridical.serve.guard.streams import Annotating, Flight, Holding, monitored
+from veridical.serve.guard.streams import AnnotatingStream, HoldingStream, StreamedReply, monitored
 
 QUICK = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
@@ -68,7 +68,7 @@ def flight(
     passed: Sequence[Any] = (),
     answers: int = 128,
     stops: Sequence[str] = (),
-) -> Flight:
+) -> StreamedReply:
     """The flight of an answer of the API at a path, whose ``judge`` is a :class:`Rule`."""
     api = APIS[f"/v1/{path}"]
     judge: Any = Rule(open_on_error=open_on_error, takes=takes)
@@ -80,10 +80,10 @@ def flight(
         return rewrite
 
     def make() -> Answer:
-        handling = Handling(rules or GuardRules(), written, anew)
+        handling = RejectionHandling(rules or GuardRules(), written, anew)
         return Answer(judge, handling, mode in ("hold", "buffer"), mode == "buffer")
 
-    made = Flight(
+    made = StreamedReply(
         api,
         api.stream(strip=strip, passed=passed, answers=answers, stops=stops),
         make,
@@ -103,7 +103,7 @@ async def _pieces(pieces: Sequence[bytes], broken: bool) -> AsyncIterator[bytes]
         raise OSError("RemoteProtocolError")
 
 
-def sent(made: Flight, pieces: Sequence[bytes], *, broken: bool = False) -> bytes:
+def sent(made: StreamedReply, pieces: Sequence[bytes], *, broken: bool = False) -> bytes:
     """All that a client gets."""
 
     async def main() -> bytes:
@@ -111,9 +111,9 @@ def sent(made: Flight, pieces: Sequence[bytes], *, broken: bool = False) -> byte
         if made.mode == "monitor":
             out = monitored(made, coming)
         elif made.mode == "annotate":
-            out = Annotating(made).run(coming)
+            out = AnnotatingStream(made).run(coming)
         else:
-            out = Holding(made, open_on_error=made.judge._open).run(coming)  # type: ignore[attr-defined]
+            out = HoldingStream(made, open_on_error=made.judge._open).run(coming)  # type: ignore[attr-defined]
         return b"".join([piece async for piece in out])
 
     return asyncio.run(main())

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import veridical
-from veridical.review.desk import Desk, Given
 from veridical.review.items import Items
+from veridical.review.service import ReviewService, SubmittedLabel
 
 #: Right and wrong answers by turns; every second is of another model.
 CITIES = ("Paris", "Lisbon", "Rome", "Oslo", "Lima", "Quito", "Accra", "Doha")
@@ -52,11 +52,11 @@ def items_of(run: Path, **options: Any) -> Items:
     return Items(veridical.api.reopen(run), **options)
 
 
-def label_all(desk: Desk, who: str, row: int, *labels: str) -> None:
+def label_all(desk: ReviewService, who: str, row: int, *labels: str) -> None:
     """Label the units of an answer and be done; of fewer labels than units the last goes on."""
     told = desk.answer(who, row)
     assert told is not None
     for n in range(told["asked"]):
         chosen: Any = labels[min(n, len(labels) - 1)]
-        desk.label(who, Given(row=row, unit=n, label=chosen))
+        desk.label(who, SubmittedLabel(row=row, unit=n, label=chosen))
     desk.done(who, row)

@@ -13,8 +13,8 @@ from review_runs import items_of, label_all, make_run, rows
 
 import veridical
 from veridical.errors import UsageError
-from veridical.review.desk import Desk
 from veridical.review.export import export, export_rows, labels_of, unlabelled_line
+from veridical.review.service import ReviewService
 from veridical.review.triplets import export_triplets, import_triplets
 
 
@@ -26,12 +26,12 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def desk(run: Path) -> Any:
     (run / "labels.jsonl").unlink(missing_ok=True)
-    desk = Desk(items_of(run), ("ann", "ben"), order="random", double=1.0)
+    desk = ReviewService(items_of(run), ("ann", "ben"), order="random", double=1.0)
     yield desk
     desk.close()
 
 
-def test_a_row_has_what_tune_and_bench_read(desk: Desk, run: Path, tmp_path: Path) -> None:
+def test_a_row_has_what_tune_and_bench_read(desk: ReviewService, run: Path, tmp_path: Path) -> None:
     label_all(desk, "ann", 3, "supported", "contradicted")
     label_all(desk, "ben", 3, "supported", "contradicted")
     label_all(desk, "ann", 4, "not_a_claim", "supported")
@@ -55,7 +55,9 @@ def test_an_answer_with_an_image_keeps_it(tmp_path: Path) -> None:
     given = rows(1)[0]
     given["response"] = {"text": given["response"], "image": DOT}
     given["samples"] = [{"image": DOT}]
-    desk = Desk(items_of(make_run(tmp_path, [given])), ("ann",), order="random", double=1.0)
+    desk = ReviewService(
+        items_of(make_run(tmp_path, [given])), ("ann",), order="random", double=1.0
+    )
     try:
         label_all(desk, "ann", 0, "supported")
         (row,) = export_rows(desk.items, desk.labels)
@@ -64,12 +66,13 @@ def test_an_answer_with_an_image_keeps_it(tmp_path: Path) -> None:
     assert (row["response"], row["samples"]) == (given["response"], given["samples"])
 
 
-def test_disagreements_are_left_out_until_they_are_decided(desk: Desk) -> None:
+def test_disagreements_are_left_out_until_they_are_decided(desk: ReviewService) -> None:
     label_all(desk, "ann", 3, "supported")
     label_all(desk, "ben", 3, "supported", "contradicted")
     (row,) = export_rows(desk.items, desk.labels)
     assert unlabelled_line(desk.labels) == (
-        "without a label, so left out by tune and bench: 1 undecided (reviewers disagree: adjudicate "
+        "without a label, so left out by tune and bench: 1 undecided (reviewers "
+        "disagree: adjudicate "
         "on the review page)"
     )
     assert "label" not in row and row["disagreements"] == 1 and len(row["unit_labels"]) == 1
@@ -84,7 +87,7 @@ def test_disagreements_are_left_out_until_they_are_decided(desk: Desk) -> None:
     assert {e["label"] for e in row["labels"]} == {"supported", "contradicted"}  # both are kept
 
 
-def test_redacted_exports_have_no_name_and_no_comment(desk: Desk) -> None:
+def test_redacted_exports_have_no_name_and_no_comment(desk: ReviewService) -> None:
     label_all(desk, "ann", 3, "supported")
     label_all(desk, "ben", 3, "supported")
     desk.comment("ann", 3, "I, Ann, say so.")
@@ -96,7 +99,7 @@ def test_redacted_exports_have_no_name_and_no_comment(desk: Desk) -> None:
     assert {e["who"] for e in hidden[0]["labels"]} == {"annotator 1", "annotator 2"}
 
 
-def test_draws_are_told_as_they_were(desk: Desk) -> None:
+def test_draws_are_told_as_they_were(desk: ReviewService) -> None:
     order = [desk.items.rows[p] for p in desk.queue.chances.permutation]
     for _ in range(6):
         told = desk.next("ann")
@@ -113,7 +116,7 @@ def test_draws_are_told_as_they_were(desk: Desk) -> None:
 
 def test_stratified_draws_have_the_probability_of_their_stratum(run: Path) -> None:
     (run / "labels.jsonl").unlink(missing_ok=True)
-    desk = Desk(items_of(run), ("ann",), order="neyman", budget=27)
+    desk = ReviewService(items_of(run), ("ann",), order="neyman", budget=27)
     while (told := desk.next("ann")) is not None:
         label_all(desk, "ann", told["row"], "supported", "contradicted")
     found = [r for r in export_rows(desk.items, desk.labels) if r["draw"] == "neyman"]
@@ -123,7 +126,7 @@ def test_stratified_draws_have_the_probability_of_their_stratum(run: Path) -> No
     desk.close()
 
 
-def test_nothing_to_export_is_an_error(desk: Desk, run: Path, tmp_path: Path) -> None:
+def test_nothing_to_export_is_an_error(desk: ReviewService, run: Path, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="no answer is finished"):
         export(veridical.api.reopen(run), tmp_path / "out.jsonl")
     label_all(desk, "ann", 3, "supported")
@@ -169,7 +172,7 @@ def test_refcheckers_triplets_come_and_go_in_its_format(tmp_path: Path) -> None:
     flat = tmp_path / "claims.jsonl"
     flat.write_text("".join(json.dumps(row) + "\n" for row in refchecker_rows()))
     items = items_of(run)
-    desk = Desk(items, ("reviewer",))
+    desk = ReviewService(items, ("reviewer",))
     desk.add(*import_triplets(flat, items))
     desk.close()
     labels = labels_of(items.results)
@@ -222,7 +225,7 @@ def test_all_of_refcheckers_labels_come_and_go(shared_data: Path, tmp_path: Path
     out = tmp_path / "run"
     veridical.check(source / "responses.jsonl", "ngram_presence", store=None, processes=0, out=out)
     items = items_of(out)
-    desk = Desk(items, ("reviewer",))
+    desk = ReviewService(items, ("reviewer",))
     desk.add(*import_triplets(source / "claims.jsonl", items))
     desk.close()
     keys = ("setting", "dataset", "model", "id", "response", "human_label")

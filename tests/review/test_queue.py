@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from review_runs import items_of, label_all, make_run, rows
 
-from veridical.review.desk import Desk
 from veridical.review.items import Items
-from veridical.review.queue import LEASE, Chances, random_prefix, rate, stratified_draw
+from veridical.review.queue import LEASE, RandomOrder, random_prefix, rate, stratified_draw
+from veridical.review.service import ReviewService
 
 
 @pytest.fixture(scope="module")
@@ -24,7 +24,7 @@ def items(run: Path) -> Items:
     return items_of(run)
 
 
-def work(desk: Desk, who: str, count: int) -> list[int]:
+def work(desk: ReviewService, who: str, count: int) -> list[int]:
     """Rows of the next answers, each labelled."""
     done = []
     for _ in range(count):
@@ -36,20 +36,20 @@ def work(desk: Desk, who: str, count: int) -> list[int]:
 
 
 def test_the_random_order_is_one_permutation_in_every_life(items: Items) -> None:
-    desk = Desk(items, ("ann",), order="random")
+    desk = ReviewService(items, ("ann",), order="random")
     first = work(desk, "ann", 5)
     desk.close()
-    again = Desk(items, ("ann",), order="random")
+    again = ReviewService(items, ("ann",), order="random")
     rest = work(again, "ann", 55)
     assert again.next("ann") is None
     again.close()
-    order = [items.rows[p] for p in Chances(items).permutation]
+    order = [items.rows[p] for p in RandomOrder(items).permutation]
     assert first + rest == order and sorted(order) == list(items.rows) and order != sorted(order)
 
 
 @pytest.mark.parametrize("order", ["risk", "uncertain", "disagree"])
 def test_orders_by_scores(items: Items, order: str) -> None:
-    desk = Desk(items, ("ann",), order=order, threshold=0.4)  # type: ignore[arg-type]
+    desk = ReviewService(items, ("ann",), order=order, threshold=0.4)  # type: ignore[arg-type]
     done = [items.place(row) for row in work(desk, "ann", 20)]
     desk.close()
     worth = {
@@ -63,7 +63,7 @@ def test_orders_by_scores(items: Items, order: str) -> None:
 
 
 def test_mixed_is_half_random_and_half_chosen(items: Items) -> None:
-    desk = Desk(items, ("ann",), order="mixed")
+    desk = ReviewService(items, ("ann",), order="mixed")
     done = work(desk, "ann", 20)
     desk.close()
     draws = [e.draw for e in desk._log.events if e.event == "done"]
@@ -77,7 +77,7 @@ def test_mixed_is_half_random_and_half_chosen(items: Items) -> None:
 
 
 def test_a_gap_in_the_random_order_ends_the_draw_until_it_is_filled(items: Items) -> None:
-    desk = Desk(items, ("ann",), order="random")
+    desk = ReviewService(items, ("ann",), order="random")
     order = [items.rows[p] for p in desk.queue.chances.permutation]
     assert work(desk, "ann", 3) == order[:3]
     for row in order[4:9]:
@@ -97,7 +97,7 @@ def test_answers_chosen_by_their_scores_are_no_draw_wherever_they_lie(
     items: Items, order: str
 ) -> None:
     """With 57 of 60 labelled the permutation begins with labelled ones; they were all chosen."""
-    desk = Desk(items, ("ann",), order=order)  # type: ignore[arg-type]
+    desk = ReviewService(items, ("ann",), order=order)  # type: ignore[arg-type]
     work(desk, "ann", 57)
     chances = desk.queue.chances
     assert desk.labels.is_done(items.rows[int(chances.permutation[0])])
@@ -111,7 +111,7 @@ def test_answers_chosen_by_their_scores_are_no_draw_wherever_they_lie(
 
 
 def test_neyman_draws_within_strata_and_estimates_the_rate(items: Items) -> None:
-    desk = Desk(items, ("ann",), order="neyman", budget=40)
+    desk = ReviewService(items, ("ann",), order="neyman", budget=40)
     truth = {i for i, row in enumerate(rows(60)) if row["wrong"]}
     while (told := desk.next("ann")) is not None:
         label = "contradicted" if told["row"] in truth else "supported"
@@ -130,7 +130,7 @@ def test_neyman_draws_within_strata_and_estimates_the_rate(items: Items) -> None
 
 def test_two_people_share_some_answers_and_split_the_others(items: Items) -> None:
     now = [0.0]
-    desk = Desk(items, ("ann", "ben"), order="random", double=0.3)
+    desk = ReviewService(items, ("ann", "ben"), order="random", double=0.3)
     desk.queue.clock = lambda: now[0]
     ann, ben = desk.next("ann"), desk.next("ben")
     assert ann is not None and ben is not None
@@ -148,7 +148,7 @@ def test_two_people_share_some_answers_and_split_the_others(items: Items) -> Non
 
 def test_a_lease_keeps_an_answer_and_ends(items: Items) -> None:
     now = [0.0]
-    desk = Desk(items, ("ann", "ben"), order="random", double=0.0)
+    desk = ReviewService(items, ("ann", "ben"), order="random", double=0.0)
     desk.queue.clock = lambda: now[0]
     ann, ben = desk.next("ann"), desk.next("ben")
     assert ann is not None and ben is not None and ann["row"] != ben["row"]
@@ -161,9 +161,9 @@ def test_a_lease_keeps_an_answer_and_ends(items: Items) -> None:
 
 
 def test_the_double_share_is_near_to_what_was_asked(items: Items) -> None:
-    desk = Desk(items, ("ann", "ben"), double=0.5)
+    desk = ReviewService(items, ("ann", "ben"), double=0.5)
     assert 0.3 < np.mean([desk.queue.is_double(p) for p in range(60)]) < 0.7
     desk.close()
-    alone = Desk(items, ("ann",), double=0.5)
+    alone = ReviewService(items, ("ann",), double=0.5)
     assert not any(alone.queue.is_double(p) for p in range(60))
     alone.close()

@@ -16,7 +16,7 @@ import pytest
 from sharding import commands, workers_of, written
 
 from veridical.scale.spending import added
-from veridical.serve.pages.shelf import Shelf
+from veridical.serve.pages.run_index import RunIndex
 
 
 @pytest.fixture
@@ -127,10 +127,10 @@ def test_view_and_tune_take_a_merged_run(run: Any, tmp_path: Path) -> None:
     tuned = ("tune", "in.jsonl", "--scorers", scorers, "--run", "d/run", "--out", "e.json")
     assert run(*tuned) == 0
     assert (results.read_bytes(), results.stat().st_mtime_ns) == before  # nothing scored again
-    shelf = Shelf([tmp_path / "d/run"])
-    (entry,) = shelf.entries()
+    run_index = RunIndex([tmp_path / "d/run"])
+    (entry,) = run_index.entries()
     assert entry["kind"] == "run"
-    assert "Tower 39 is red" in json.dumps(shelf.run(entry["key"]).record(39))
+    assert "Tower 39 is red" in json.dumps(run_index.run(entry["key"]).record(39))
 
 
 def test_the_first_run_settles_how_shards_are_scored(run: Any, tmp_path: Path, capsys: Any) -> None:

@@ -21,7 +21,7 @@ from sharding import commands, workers_of
 from veridical.errors import UsageError
 from veridical.llm.ledger import Ledger
 from veridical.scale.place import Folder
-from veridical.scale.spending import PURSE, Borrowed, purse_of, set_limit
+from veridical.scale.spending import SPENDING, BorrowedBudget, set_limit, shared_budget
 
 
 @pytest.fixture
@@ -54,9 +54,9 @@ def test_workers_together_stay_within_the_budget(paid: Paid, run: Any, capsys: A
     assert run("shard", "run", "d", *JUDGED, "--workers", 2, "--budget", 20) == 0
     assert 10 < paid.owed <= 20
     assert sum(paid.asked.values()) < 60  # it did not do for all
-    purse = purse_of(Folder(Path("d")))
-    assert purse is not None and not purse.lent
-    assert purse.spent == pytest.approx(paid.owed)
+    shared = shared_budget(Folder(Path("d")))
+    assert shared is not None and not shared.lent
+    assert shared.spent == pytest.approx(paid.owed)
     assert run("shard", "merge", "d") in (0, 2)
     told = capsys.readouterr()
     assert "of the budget of 20 is spent" in " ".join((told.out + told.err).split())
@@ -87,10 +87,10 @@ def test_what_is_paid_twice_is_what_lost_workers_had_under_way(
     again = sum(paid.asked.values()) - 60
     assert again <= 2 * kills  # what a worker has under way at once
     assert paid.owed <= 200
-    purse = purse_of(Folder(tmp_path / "d"))
-    assert purse is not None and purse.spent + sum(purse.lent.values()) >= paid.owed - 1e-9
+    shared = shared_budget(Folder(tmp_path / "d"))
+    assert shared is not None and shared.spent + sum(shared.lent.values()) >= paid.owed - 1e-9
     assert run("shard", "merge", "d") in (0, 2)
-    if purse.lent:
+    if shared.lent:
         assert "that were lost: possibly spent" in " ".join(capsys.readouterr().err.split())
 
 
@@ -109,9 +109,9 @@ def test_a_budget_without_prices_is_refused_before_a_call(
 def test_what_is_lent_is_never_lent_twice(tmp_path: Path) -> None:
     place = Folder(tmp_path)
     set_limit(place, 10.0)
-    borrowers = [Borrowed(place) for _ in range(8)]
+    borrowers = [BorrowedBudget(place) for _ in range(8)]
 
-    async def spend(one: Borrowed) -> float:
+    async def spend(one: BorrowedBudget) -> float:
         spent = 0.0
         for _ in range(40):
             if await one.reserve(0.25, 1):
@@ -124,22 +124,22 @@ def test_what_is_lent_is_never_lent_twice(tmp_path: Path) -> None:
 
     spent = asyncio.run(all_of_them())
     assert 6.0 < spent <= 10.0
-    purse = purse_of(place)
-    assert purse is not None and sum(purse.lent.values()) <= 10.0 + 1e-9
+    shared = shared_budget(place)
+    assert shared is not None and sum(shared.lent.values()) <= 10.0 + 1e-9
     lost = next(one for one in borrowers if one.limit)  # one that came too late has nothing
     for one in borrowers:
         if one is not lost:
             one.settle_up()
-    purse = purse_of(place)
-    assert purse is not None and list(purse.lent) == [lost.name]
+    shared = shared_budget(place)
+    assert shared is not None and list(shared.lent) == [lost.name]
     set_limit(place, 20.0)  # more money: what is spent stays spent
-    again = purse_of(place)
-    assert again is not None and (again.spent, again.limit) == (purse.spent, 20.0)
+    again = shared_budget(place)
+    assert again is not None and (again.spent, again.limit) == (shared.spent, 20.0)
 
 
 def test_what_a_lost_worker_was_charged_is_not_charged_to_the_next(tmp_path: Path) -> None:
     set_limit(Folder(tmp_path), 1.0)
-    one = Borrowed(Folder(tmp_path))
+    one = BorrowedBudget(Folder(tmp_path))
     one.resume(("journal", "run"), Ledger(charged=0.5))
     assert one.spent == 0.0
     with pytest.raises(UsageError, match="the budget cannot be kept"):
@@ -148,8 +148,8 @@ def test_what_a_lost_worker_was_charged_is_not_charged_to_the_next(tmp_path: Pat
 
 @pytest.mark.parametrize("content", ["", "{}", '{"limit": -1}', '{"limit": 1, "spent": "x"}'])
 def test_a_damaged_purse_is_refused(content: str, tmp_path: Path) -> None:
-    (tmp_path / PURSE).write_text(content)
+    (tmp_path / SPENDING).write_text(content)
     with pytest.raises(UsageError, match="cannot be read"):
-        purse_of(Folder(tmp_path))
+        shared_budget(Folder(tmp_path))
     with pytest.raises(UsageError, match="cannot be read"):
         set_limit(Folder(tmp_path), 1.0)

@@ -13,7 +13,7 @@ from servers import Running, running
 
 from veridical.serve.admission import Admission, tokens_of
 from veridical.serve.problems import Problem
-from veridical.serve.wanted import records_of, unused_in
+from veridical.serve.request_options import records_of, unused_in
 
 pytest.importorskip("uvicorn")
 

@@ -23,11 +23,11 @@ from veridical.engine.engine import Engine
 from veridical.engine.options import EngineOptions
 from veridical.errors import UsageError
 from veridical.llm.endpoints import Endpoint
+from veridical.serve.guard.answer_store import RECORDS, AnswerStore
 from veridical.serve.guard.app import Guard
 from veridical.serve.guard.app import guarded as guarded_app
 from veridical.serve.guard.checking import SentenceChecker
-from veridical.serve.guard.kept import RECORDS, Kept
-from veridical.serve.guard.setting_up import policy_and_scorers
+from veridical.serve.guard.setup import policy_and_scorers
 from veridical.serve.guard.upstream import Upstream as Sender
 
 pytest.importorskip("uvicorn")
@@ -120,7 +120,7 @@ def guarded(engine: Engine, tmp_path: Path) -> Iterator[Make]:
             checker = SentenceChecker(engine, scorers, decided, on_error)
             server = stack.enter_context(upstream(answer or says()))
             run = tmp_path / f"run-{mode}"
-            kept = Kept(run, checker, {"mode": mode})
+            kept = AnswerStore(run, checker, {"mode": mode})
             stack.callback(kept.close)
             sender = Sender(Endpoint("up", server.url, "the-model", **(endpoint or {})))
             guard = Guard(sender, checker, file.guard, mode, kept)
@@ -529,14 +529,14 @@ def test_the_run_is_read_by_report_and_goes_on(
     results.report(page)
     assert page.stat().st_size > 10_000
     made.guard.kept.close()  # type: ignore[union-attr]
-    again = Kept(made.run, made.guard.checker, {"mode": "hold"})
+    again = AnswerStore(made.run, made.guard.checker, {"mode": "hold"})
     made.guard.kept = again
     made.post("chat/completions", with_source("chat/completions"))
     made.kept(3)
     assert len(list(reopen(made.run))) == 3
     again.close()
     with pytest.raises(UsageError, match="holds another run"):
-        Kept(made.run, made.guard.checker, {"mode": "buffer"})
+        AnswerStore(made.run, made.guard.checker, {"mode": "buffer"})
 
 
 def test_the_command(tmp_path: Path) -> None:

@@ -91,14 +91,14 @@ def test_answers_are_checked_side_by_side_and_each_in_order() -> None:
 
 
 async def test_what_is_judged_is_given_up_when_the_client_goes() -> None:
-    from veridical.serve.guard.streams import Holding
+    from veridical.serve.guard.streams import HoldingStream
 
     made = flight(alone=False, takes=lambda piece: 0 if "One" in piece else 60)
 
     async def coming() -> Any:
         yield streams(["One. Two. Three.", "Four. Five."])
 
-    running = Holding(made, open_on_error=False).run(coming())
+    running = HoldingStream(made, open_on_error=False).run(coming())
     first = await running.__anext__()
     assert b"One." in first
     going = asyncio.ensure_future(running.__anext__())

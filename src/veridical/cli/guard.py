@@ -93,7 +93,7 @@ class GuardOptions(ServedFlags):
 )
 def guard(options: GuardOptions) -> int:
     """Proxy a model API and check every sentence of its answers."""
-    from veridical.serve.guard.setting_up import policy_and_scorers, read_guard_keys
+    from veridical.serve.guard.setup import policy_and_scorers, read_guard_keys
     from veridical.serve.running import need_extra, open_socket
 
     check_files(options)
@@ -114,10 +114,10 @@ def _guard(options: GuardOptions, keys: list[Key] | None, listener: socket.socke
     from veridical.engine.engine import Engine
     from veridical.engine.run import Task
     from veridical.models.onnx import give_memory_back
+    from veridical.serve.guard.answer_store import AnswerStore
     from veridical.serve.guard.app import Guard, guarded
     from veridical.serve.guard.checking import SentenceChecker
-    from veridical.serve.guard.kept import Kept
-    from veridical.serve.guard.setting_up import policy_and_scorers
+    from veridical.serve.guard.setup import policy_and_scorers
     from veridical.serve.guard.upstream import Upstream
     from veridical.serve.keys import Keys
     from veridical.serve.logs import set_up_logs
@@ -147,7 +147,7 @@ def _guard(options: GuardOptions, keys: list[Key] | None, listener: socket.socke
             }
             if options.pass_unchecked:
                 settings["pass_unchecked"] = sorted(set(options.pass_unchecked))
-            kept = Kept(out, checker, settings)
+            kept = AnswerStore(out, checker, settings)
             try:
                 passed: list[Any] = options.pass_unchecked or []
                 guard = Guard(upstream, checker, file.guard, options.mode, kept, passed)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from veridical.cli.declared import flag, flags
 
 if TYPE_CHECKING:
-    from veridical.serve.pages.door import Door
+    from veridical.serve.pages.access import PageAccess
 
 
 @flags()
@@ -24,7 +24,7 @@ class PageFlags:
     port: int = flag("Port to listen on; 0 for any free port.", default=0, least=0, most=65535)
 
 
-def links(door: Door, end: str = "; labels are saved") -> Callable[[str], None]:
+def links(access: PageAccess, end: str = "; labels are saved") -> Callable[[str], None]:
     """Return a callback that prints the links once the server answers.
 
     On a terminal, a single link is also opened in a browser.
@@ -34,13 +34,13 @@ def links(door: Door, end: str = "; labels are saved") -> Callable[[str], None]:
     """
 
     def started(address: str) -> None:
-        for name in door.tokens:
-            who = f"{name}: " if len(door.tokens) > 1 else ""
-            print(f"{who}open {door.link(address, name)}", file=sys.stderr, flush=True)
+        for name in access.tokens:
+            who = f"{name}: " if len(access.tokens) > 1 else ""
+            print(f"{who}open {access.link(address, name)}", file=sys.stderr, flush=True)
         print(f"Ctrl-C ends the page{end}", file=sys.stderr, flush=True)
-        if sys.stdout.isatty() and len(door.tokens) == 1:
+        if sys.stdout.isatty() and len(access.tokens) == 1:
             import webbrowser
 
-            webbrowser.open(door.link(address, next(iter(door.tokens))))
+            webbrowser.open(access.link(address, next(iter(access.tokens))))
 
     return started

@@ -17,7 +17,7 @@ from veridical.errors import UsageError
 from veridical.text.display import shown
 
 if TYPE_CHECKING:
-    from veridical.review.desk import Desk
+    from veridical.review.service import ReviewService
 
 RATE_EXAMPLES = (
     "Examples:\n\n  veridical rate .veridical/runs/0123456789abcdef --budget 100\n\n"
@@ -57,8 +57,8 @@ def rate(options: RateOptions) -> int:
     from veridical.cli.figures import error_console
     from veridical.cli.outputs import opened
     from veridical.cli.progress import reading
-    from veridical.review.desk import Desk, people_of
     from veridical.review.items import Items
+    from veridical.review.service import ReviewService, people_of
 
     check_files(options)
     if options.width is not None and not 0 < options.width < 1:
@@ -73,13 +73,15 @@ def rate(options: RateOptions) -> int:
     for name in named:
         if not any(items.groups[name]):
             raise UsageError(f"--by: no answer of the run has a column {shown(name)}")
-    desk = Desk(items, people, order="neyman", budget=options.budget, width=options.width)
+    service = ReviewService(
+        items, people, order="neyman", budget=options.budget, width=options.width
+    )
     try:
-        if not desk.is_done():
-            _label(desk, options)
-        told = desk.estimate()
+        if not service.is_done():
+            _label(service, options)
+        told = service.estimate()
     finally:
-        desk.close()
+        service.close()
     with opened(options.json_path) as out:
         if out is not None:
             out.write(json.dumps(told) + "\n")
@@ -87,20 +89,20 @@ def rate(options: RateOptions) -> int:
     return 0
 
 
-def _label(desk: Desk, options: RateOptions) -> None:
+def _label(service: ReviewService, options: RateOptions) -> None:
     import threading
 
     from veridical.cli.pages import links
-    from veridical.serve.pages.door import Door, listen, serve_pages
+    from veridical.serve.pages.access import PageAccess, listen, serve_pages
     from veridical.serve.pages.review_app import review_app
 
     listener = listen(options.host, options.port)
-    door = Door(desk.visitors())
+    access = PageAccess(service.visitors())
     end = threading.Timer(_LINGER, signal.raise_signal, [signal.SIGINT])
     end.daemon = True
-    app = review_app(desk, door, finished=_once(end.start))
+    app = review_app(service, access, finished=_once(end.start))
     try:
-        serve_pages(app, door, listener, options.host, links(door))
+        serve_pages(app, access, listener, options.host, links(access))
     finally:
         end.cancel()
 

@@ -104,7 +104,7 @@ def review(options: ReviewOptions) -> int:
     Scores are hidden from annotators by default. --export writes the labels for tune and bench.
     """
     from veridical.api import reopen
-    from veridical.review.desk import Desk, people_of
+    from veridical.review.service import ReviewService, people_of
 
     _check_together(options)
     check_files(options)
@@ -121,7 +121,7 @@ def review(options: ReviewOptions) -> int:
     from veridical.cli.pages import links
     from veridical.cli.progress import reading
     from veridical.review.items import Items
-    from veridical.serve.pages.door import Door, listen, serve_pages
+    from veridical.serve.pages.access import PageAccess, listen, serve_pages
     from veridical.serve.pages.review_app import review_app
 
     listener = listen(options.host, options.port)
@@ -130,7 +130,7 @@ def review(options: ReviewOptions) -> int:
         items = Items(results, units=options.units)
     if not len(items):
         raise UsageError(f"no results to review: {options.run}")
-    desk = Desk(
+    service = ReviewService(
         items,
         people,
         order=options.order,
@@ -139,11 +139,13 @@ def review(options: ReviewOptions) -> int:
         show=options.show,
     )
     try:
-        door = Door(desk.visitors())
-        code = serve_pages(review_app(desk, door), door, listener, options.host, links(door))
+        access = PageAccess(service.visitors())
+        code = serve_pages(
+            review_app(service, access), access, listener, options.host, links(access)
+        )
     finally:
-        desk.close()
-    done = sum(desk.labels.is_done(row) for row in desk.labels.of)
+        service.close()
+    done = sum(service.labels.is_done(row) for row in service.labels.of)
     print(f"{done:,} answers are labelled, in {results.path}", file=sys.stderr)
     return code
 
@@ -202,17 +204,17 @@ def _export(options: ReviewOptions) -> int:
 
 def _import(options: ReviewOptions, path: Path) -> int:
     from veridical.api import reopen
-    from veridical.review.desk import Desk
     from veridical.review.items import Items
+    from veridical.review.service import ReviewService
     from veridical.review.triplets import import_triplets
 
     items = Items(reopen(options.run))
     events = import_triplets(path, items)
-    desk = Desk(items, ("reviewer",))
+    service = ReviewService(items, ("reviewer",))
     try:
-        desk.add(*events)
+        service.add(*events)
     finally:
-        desk.close()
+        service.close()
     labels = sum(event.event == "label" for event in events)
     print(f"{labels:,} labels of {len(events) - labels:,} answers", file=sys.stderr)
     return 0

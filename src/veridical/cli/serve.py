@@ -144,9 +144,9 @@ def _serve(options: ServeOptions, keys: list[Key] | None, listener: socket.socke
     from veridical.serve.app import secured
     from veridical.serve.keys import Keys
     from veridical.serve.logs import set_up_logs
+    from veridical.serve.request_options import Offers
     from veridical.serve.running import run_app
     from veridical.serve.service import ScoringServer
-    from veridical.serve.wanted import Offers
 
     data, offers = options.data, frozenset(options.offer or ())
     if data is not None:

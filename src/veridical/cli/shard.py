@@ -198,15 +198,15 @@ def merge(options: MergeOptions) -> int:
     from veridical.decide.gates import Gates
     from veridical.scale.merge import merge as merged
     from veridical.scale.opening import place_of
-    from veridical.scale.spending import purse_of
+    from veridical.scale.spending import shared_budget
 
     check_files(options)
     place = place_of(options.dest)
     results = merged(place)
-    purse = purse_of(place)
-    if purse is not None and purse.lent:
+    shared = shared_budget(place)
+    if shared is not None and shared.lent:
         error_console().print(
-            f"{sum(purse.lent.values()):.4f} of the budget was lent to {len(purse.lent)} workers "
+            f"{sum(shared.lent.values()):.4f} of the budget was lent to {len(shared.lent)} workers "
             "that were lost: possibly spent, and twice if other workers took over",
             markup=False,
         )

@@ -46,11 +46,11 @@ def view(options: ViewOptions) -> int:
     from veridical.core.resolving import resolve
     from veridical.engine.engine import Engine
     from veridical.engine.run import Task
-    from veridical.serve.pages.door import Door, listen, serve_pages
-    from veridical.serve.pages.shelf import Shelf
+    from veridical.serve.pages.access import PageAccess, listen, serve_pages
+    from veridical.serve.pages.run_index import RunIndex
     from veridical.serve.pages.view_app import view_app
 
-    shelf = Shelf(options.runs) if options.runs else Shelf.of_usual(_USUAL)
+    run_index = RunIndex(options.runs) if options.runs else RunIndex.of_usual(_USUAL)
     engine_options = EngineOptions(
         **keywords_of(options, EngineOptions),
         processes=0,
@@ -60,6 +60,6 @@ def view(options: ViewOptions) -> int:
     with listen(options.host, options.port) as listener, Engine(engine_options) as engine:
         if options.nli != EngineOptions.nli or options.precision != EngineOptions.precision:
             engine.models(Task(resolve("nli_grounding")))  # a missing model is reported now
-        door = Door(["viewer"])
-        app = view_app(shelf, door, engine, options.llm)
-        return serve_pages(app, door, listener, options.host, links(door, end=""))
+        access = PageAccess(["viewer"])
+        app = view_app(run_index, access, engine, options.llm)
+        return serve_pages(app, access, listener, options.host, links(access, end=""))

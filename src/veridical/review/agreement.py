@@ -24,7 +24,7 @@ RESAMPLES = 1000
 
 
 @dataclass(frozen=True)
-class Shared:
+class SharedUnit:
     """Unit labelled by several reviewers."""
 
     row: int
@@ -73,7 +73,7 @@ class Agreement:
     agree_low: float | None
     agree_high: float | None
     confusion: list[LabelCell]
-    disagreements: list[Shared]
+    disagreements: list[SharedUnit]
 
     def as_dict(self) -> dict[str, Any]:
         return {
@@ -96,7 +96,7 @@ class Agreement:
         }
 
 
-def shared_units(labels: Labels) -> list[Shared]:
+def shared_units(labels: Labels) -> list[SharedUnit]:
     """Return the units that several reviewers labelled blind, by row and position."""
     found = []
     for row in sorted(labels.of):
@@ -105,11 +105,11 @@ def shared_units(labels: Labels) -> list[Shared]:
                 unit = next(iter(events.values())).unit
                 assert unit is not None and unit.key == key
                 said = {who: str(event.label) for who, event in sorted(events.items())}
-                found.append(Shared(row, unit, said))
+                found.append(SharedUnit(row, unit, said))
     return found
 
 
-def open_disagreements(labels: Labels) -> list[Shared]:
+def open_disagreements(labels: Labels) -> list[SharedUnit]:
     """Return units with different newest labels and no adjudication."""
     found = []
     for row in sorted(labels.of):
@@ -119,7 +119,7 @@ def open_disagreements(labels: Labels) -> list[Shared]:
             if len(set(said.values())) > 1 and key not in decided:
                 unit = next(iter(events.values())).unit
                 assert unit is not None
-                found.append(Shared(row, unit, said))
+                found.append(SharedUnit(row, unit, said))
     return found
 
 
@@ -213,7 +213,7 @@ def nominal_alpha(counts: Floats) -> float | None:
     return 1 - (n - 1) * observed / expected
 
 
-def _counts(shared: Sequence[Shared]) -> Floats:
+def _counts(shared: Sequence[SharedUnit]) -> Floats:
     table = np.zeros((len(shared), len(CLASSES)))
     for i, s in enumerate(shared):
         for label in s.labels.values():

@@ -16,12 +16,12 @@ from veridical.files.outputs import writing
 from veridical.review.events import LABELS, NUMBERS, read_events
 from veridical.review.items import Items
 from veridical.review.labels import Labels, answer_label, finals, outcome
-from veridical.review.queue import Chances, random_prefix, stratified_draw
+from veridical.review.queue import RandomOrder, random_prefix, stratified_draw
 from veridical.review.triplets import EXTRACTED, export_triplets, published
 
 if TYPE_CHECKING:
     from veridical.report.results import Results
-    from veridical.review.labels import Final, Said
+    from veridical.review.labels import AnswerLabels, FinalLabel
 
 
 def labels_of(results: Results) -> Labels:
@@ -51,7 +51,7 @@ def export_rows(
     """
     for row, digests in labels.digests.items():
         items.check_digest(row, digests)
-    chances = Chances(items)
+    chances = RandomOrder(items)
     drawn = _draws(items, labels, chances)
     names = _pseudonyms(labels) if redact else {}
     for place, row in enumerate(items.rows):
@@ -146,7 +146,9 @@ def unlabelled_line(labels: Labels, *, worst: bool = False) -> str | None:
     return f"without a label, so left out by tune and bench: {', '.join(parts)}"
 
 
-def _draws(items: Items, labels: Labels, chances: Chances) -> dict[int, tuple[str, float | None]]:
+def _draws(
+    items: Items, labels: Labels, chances: RandomOrder
+) -> dict[int, tuple[str, float | None]]:
     """Return the selection and probability of each place.
 
     The larger sample counts: a simple random one, else a stratified one.
@@ -164,7 +166,7 @@ def _draws(items: Items, labels: Labels, chances: Chances) -> dict[int, tuple[st
     return strata
 
 
-def _unit_labels(units: list[Final]) -> Iterator[dict[str, Any]]:
+def _unit_labels(units: list[FinalLabel]) -> Iterator[dict[str, Any]]:
     for unit in units:
         if unit.label is None:
             continue
@@ -174,7 +176,7 @@ def _unit_labels(units: list[Final]) -> Iterator[dict[str, Any]]:
 
 
 def _individual(
-    said: dict[str, Said], names: dict[str, str], redact: bool
+    said: dict[str, AnswerLabels], names: dict[str, str], redact: bool
 ) -> Iterator[dict[str, Any]]:
     for who, one in sorted(said.items()):
         if one.done is None:

@@ -12,7 +12,7 @@ UnitKey = tuple[str, int, int, str, int]
 
 
 @dataclass
-class Said:
+class AnswerLabels:
     """Labels of one reviewer for one answer.
 
     Attributes:
@@ -52,7 +52,7 @@ class Labels:
         digests: row -> digests of the labelled records.
     """
 
-    of: dict[int, dict[str, Said]] = field(default_factory=dict)
+    of: dict[int, dict[str, AnswerLabels]] = field(default_factory=dict)
     decided: dict[int, dict[UnitKey, ReviewEvent]] = field(default_factory=dict)
     digests: dict[int, set[str]] = field(default_factory=dict)
 
@@ -73,7 +73,7 @@ class Labels:
             else:
                 decided[event.unit.key] = event
             return
-        self.of.setdefault(event.row, {}).setdefault(event.who, Said()).take(event)
+        self.of.setdefault(event.row, {}).setdefault(event.who, AnswerLabels()).take(event)
 
     def people(self) -> list[str]:
         """Return the names of those who labelled anything, in order."""
@@ -99,7 +99,7 @@ class Labels:
 
 
 def opinions(
-    said: Mapping[str, Said], *, blind: bool = False
+    said: Mapping[str, AnswerLabels], *, blind: bool = False
 ) -> dict[UnitKey, dict[str, ReviewEvent]]:
     """Return the labels of an answer by unit and reviewer, of those who finished it.
 
@@ -123,7 +123,7 @@ def by_place(
 
 
 @dataclass(frozen=True)
-class Final:
+class FinalLabel:
     """Final label of a unit; ``label`` is None if reviewers disagree."""
 
     unit: UnitPlace
@@ -137,7 +137,7 @@ class Final:
 SEVERITY = ("not_a_claim", "supported", "says_nothing", "contradicted")
 
 
-def finals(labels: Labels, row: int, *, worst: bool = False) -> list[Final]:
+def finals(labels: Labels, row: int, *, worst: bool = False) -> list[FinalLabel]:
     """Return the final labels of an answer's units.
 
     By adjudication, else by the majority, else None. A unit labelled by only some reviewers, such
@@ -170,14 +170,14 @@ def finals(labels: Labels, row: int, *, worst: bool = False) -> list[Final]:
         else:
             final, by = most[0], "agreed" if len(counts) == 1 else "majority"
         missed = any(event.missed for event in events.values())
-        out.append(Final(unit, final, by, missed, individual))
+        out.append(FinalLabel(unit, final, by, missed, individual))
     return out
 
 
 Outcome = Literal["hallucinated", "right", "undecided", "no_statement"]
 
 
-def outcome(units: Iterable[Final]) -> Outcome:
+def outcome(units: Iterable[FinalLabel]) -> Outcome:
     """Return the outcome of an answer.
 
     It is hallucinated if a statement is contradicted or unsupported, else undecided if reviewers
@@ -191,7 +191,7 @@ def outcome(units: Iterable[Final]) -> Outcome:
     return "right" if "supported" in labels else "no_statement"
 
 
-def answer_label(units: Iterable[Final]) -> float | None:
+def answer_label(units: Iterable[FinalLabel]) -> float | None:
     """Return the label of an answer, 1 hallucinated or 0 right.
 
     None if it is undecided or has no statement.

@@ -37,7 +37,7 @@ LEASE = 15 * 60.0
 THRESHOLD = 0.5
 
 
-class Chances:
+class RandomOrder:
     """Random order, the same in every session of the server.
 
     Attributes:
@@ -87,7 +87,7 @@ class Queue:
     double: float = 0.0
     threshold: float = THRESHOLD
     clock: Callable[[], float] = time.monotonic
-    chances: Chances = field(init=False)
+    chances: RandomOrder = field(init=False)
     _leases: dict[int, Lease] = field(default_factory=dict, init=False)
     _handed: dict[str, int] = field(default_factory=dict, init=False)
     _chosen: Ints = field(init=False)
@@ -95,7 +95,7 @@ class Queue:
     _draws: dict[int, Draw] = field(default_factory=dict, init=False)
 
     def __post_init__(self) -> None:
-        self.chances = Chances(self.items)
+        self.chances = RandomOrder(self.items)
         self._chosen = self._by_choice("uncertain" if self.order == "mixed" else self.order)
 
     def is_double(self, place: int) -> bool:
@@ -207,7 +207,7 @@ class Queue:
         return np.argsort(keys[order], kind="stable").astype(np.int64)
 
 
-def random_prefix(items: Items, labels: Labels, chances: Chances) -> Ints:
+def random_prefix(items: Items, labels: Labels, chances: RandomOrder) -> Ints:
     """Return the positions that are a simple random sample of the run.
 
     That is the permutation's beginning, see :func:`_beginning`.
@@ -215,7 +215,7 @@ def random_prefix(items: Items, labels: Labels, chances: Chances) -> Ints:
     return _beginning(chances.permutation, "random", items, labels)
 
 
-def stratified_draw(items: Items, labels: Labels, chances: Chances) -> list[Ints]:
+def stratified_draw(items: Items, labels: Labels, chances: RandomOrder) -> list[Ints]:
     """Return the positions of each stratum that are a simple random sample of it.
 
     That is the beginning of its own order, or its part of the random order if larger.
@@ -243,7 +243,7 @@ def _beginning(places: Ints, order: Order, items: Items, labels: Labels) -> Ints
 
 
 def counts(
-    items: Items, labels: Labels, chances: Chances, which: NDArray[np.bool_] | None = None
+    items: Items, labels: Labels, chances: RandomOrder, which: NDArray[np.bool_] | None = None
 ) -> tuple[Ints, Ints]:
     """Count the labelled and the hallucinated answers of each stratum, (h,) each.
 
@@ -263,7 +263,7 @@ def counts(
 
 
 def rate(
-    items: Items, labels: Labels, chances: Chances, which: NDArray[np.bool_] | None = None
+    items: Items, labels: Labels, chances: RandomOrder, which: NDArray[np.bool_] | None = None
 ) -> Estimate:
     """Estimate the share of hallucinated answers of the run, or of a part.
 
@@ -277,7 +277,7 @@ def rate(
     return estimate(sizes, drawn, wrong)
 
 
-def undecided(items: Items, labels: Labels, chances: Chances) -> int:
+def undecided(items: Items, labels: Labels, chances: RandomOrder) -> int:
     """Count the drawn answers on which reviewers disagree."""
     return sum(
         outcome(finals(labels, items.rows[place])) == "undecided"

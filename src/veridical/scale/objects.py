@@ -61,7 +61,7 @@ class ShardLease(BaseModel):
     takeovers: int = 0
 
 
-class HeldLease:
+class OwnedLease:
     """Lease owned by this process; a thread sends its heartbeats.
 
     Attributes:
@@ -130,7 +130,7 @@ class ObjectPlace:
         ] = {}  # lease -> its tag, and the time since when it is unchanged
 
     def prepare(self, first: str) -> None:
-        """See :meth:`Place.prepare`."""
+        """See :meth:`ShardStore.prepare`."""
         with self._told():
             found = [
                 self._below(entry["path"])
@@ -143,16 +143,16 @@ class ObjectPlace:
             )
 
     def read(self, name: str) -> bytes:
-        """See :meth:`Place.read`."""
+        """See :meth:`ShardStore.read`."""
         return self.tagged(name)[0]
 
     def fixed(self, name: str, text: str) -> str:
-        """See :meth:`Place.fixed`."""
+        """See :meth:`ShardStore.fixed`."""
         self.create(name, text.encode())
         return self.read(name).decode("utf-8", "replace")
 
     def names(self, folder: str) -> set[str]:
-        """See :meth:`Place.names`."""
+        """See :meth:`ShardStore.names`."""
         prefix = f"{folder}/"
         with self._told():
             return {
@@ -162,7 +162,7 @@ class ObjectPlace:
             }
 
     def commit(self, parquet: str, draft: Path, about: str, said: Callable[[str], str]) -> None:
-        """See :meth:`Place.commit`. An existing part with the same records is kept."""
+        """See :meth:`ShardStore.commit`. An existing part with the same records is kept."""
         if self.create(parquet, draft) is not None:
             mark = digest(draft)
         else:
@@ -197,7 +197,7 @@ class ObjectPlace:
 
     @contextlib.contextmanager
     def local(self, name: str) -> Iterator[Path]:
-        """See :meth:`Place.local`."""
+        """See :meth:`ShardStore.local`."""
         with tempfile.TemporaryDirectory(prefix="veridical-") as folder:
             path = Path(folder) / "part"
             with self._told(), path.open("wb") as file:
@@ -206,8 +206,8 @@ class ObjectPlace:
             yield path
 
     @contextlib.contextmanager
-    def taking(self, shard: str) -> Iterator[HeldLease | None]:
-        """See :meth:`Place.taking`."""
+    def taking(self, shard: str) -> Iterator[OwnedLease | None]:
+        """See :meth:`ShardStore.taking`."""
         held = self._take(f"{LEASES}/{shard}.json")
         try:
             yield held
@@ -215,7 +215,7 @@ class ObjectPlace:
             if held is not None:
                 held.release()
 
-    def _take(self, name: str) -> HeldLease | None:
+    def _take(self, name: str) -> OwnedLease | None:
         lease = ShardLease(
             token=secrets.token_hex(8),
             owner=f"{socket.gethostname()}:{os.getpid()}",
@@ -231,7 +231,7 @@ class ObjectPlace:
                 lost = 0 if known is None else known.takeovers + (not known.released)
                 lease = lease.model_copy(update={"takeovers": lost})
                 tag = self.replace(name, lease.model_dump_json().encode(), there)
-        return None if tag is None else HeldLease(self, name, lease, tag)
+        return None if tag is None else OwnedLease(self, name, lease, tag)
 
     def _is_void(self, name: str, tag: str, seconds: float) -> bool:
         """Return True if this process has seen the lease unchanged for its duration."""
@@ -242,12 +242,12 @@ class ObjectPlace:
         return time.monotonic() - since > seconds
 
     def work_folder(self, shard: str) -> Path:
-        """See :meth:`Place.work_folder`."""
+        """See :meth:`ShardStore.work_folder`."""
         which = hashlib.blake2b(self.name.encode(), digest_size=8).hexdigest()
         return Path(".veridical", "shards", which, shard).absolute()
 
     def journal(self, shard: str) -> ShardJournal:
-        """See :meth:`Place.journal`."""
+        """See :meth:`ShardStore.journal`."""
         every = min(_COPY, self._seconds / _BEATS)
         return ShardJournal(self, shard, self.work_folder(shard), every)
 
@@ -261,7 +261,7 @@ class ObjectPlace:
             self._store.delete([self._key(f"{folder}/{name}") for name in self.names(folder)])
 
     def update(self, name: str, change: Callable[[bytes | None], bytes | None]) -> None:
-        """See :meth:`Place.update`."""
+        """See :meth:`ShardStore.update`."""
         for _ in range(_TRIES):
             try:
                 known, tag = self.tagged(name)
@@ -394,8 +394,8 @@ class ShardJournal:
                 self._place.create(name, self._unwritten)
                 self._unwritten, self._number = None, self._number + 1
 
-    def bills(self, run: str) -> list[dict[str, Any]]:
-        """See :meth:`veridical.scale.place.Journaled.bills`."""
+    def totals(self, run: str) -> list[dict[str, Any]]:
+        """See :meth:`veridical.scale.place.JournalStore.totals`."""
         return [ledger.as_dict() for ledger in self._copies.totals(but=run)]
 
     def discard(self) -> None:

@@ -18,7 +18,7 @@ from veridical.files.atomic import replacing
 from veridical.files.rundir import RunFiles, Stored
 from veridical.io.source import InputSource, SourceSlice
 from veridical.scale.manifest import Manifest, Shard
-from veridical.scale.place import PARTS, Held, Journaled, ShardStore, digest, remove
+from veridical.scale.place import PARTS, JournalStore, OwnedShard, ShardStore, digest, remove
 from veridical.scale.spending import added
 
 _BATCH = 4096  # result lines of a row group
@@ -72,7 +72,7 @@ def score_shard(
     shard: Shard,
     options: Mapping[str, Any],
     engine: Engine,
-    held: Held,
+    held: OwnedShard,
 ) -> bool:
     """Score a shard and write its part. A killed run is resumed.
 
@@ -128,7 +128,7 @@ def score_shard(
 
 
 def write_part(
-    place: ShardStore, shard: Shard, run: RunFiles, journal: Journaled | None = None
+    place: ShardStore, shard: Shard, run: RunFiles, journal: JournalStore | None = None
 ) -> None:
     """Write the part of a shard from the run directory with its results.
 
@@ -162,7 +162,7 @@ def write_part(
     ledger = run.path / LEDGER
     bills = [json.loads(ledger.read_text("utf-8"))] if ledger.exists() else []
     if journal is not None:
-        bills += journal.bills(manifest["request"]["run"])
+        bills += journal.totals(manifest["request"]["run"])
     part = PartFile(
         shard=shard,
         identity={k: v for k, v in manifest["identity"].items() if k != "inputs"},

@@ -25,7 +25,7 @@ PARTS, WORK, LOCKS = "parts", "work", "locks"
 _PATIENCE = 30.0  # maximum seconds to wait for a lock that is held briefly
 
 
-class Held(Protocol):
+class OwnedShard(Protocol):
     """Shard owned by this process.
 
     Attributes:
@@ -36,7 +36,7 @@ class Held(Protocol):
     def lost(self) -> bool: ...
 
 
-class Journaled(Protocol):
+class JournalStore(Protocol):
     """Copies of the journal of a shard's LLM calls, available to other computers."""
 
     def fetch(self) -> None:
@@ -51,7 +51,7 @@ class Journaled(Protocol):
         """Copy new rows if due, or if ``now``."""
         ...
 
-    def bills(self, run: str) -> list[dict[str, Any]]:
+    def totals(self, run: str) -> list[dict[str, Any]]:
         """Return the totals of the shard's calls that were made under other names than ``run``.
 
         Raises:
@@ -136,7 +136,7 @@ class ShardStore(Protocol):
         """
         ...
 
-    def taking(self, shard: str) -> AbstractContextManager[Held | None]:
+    def taking(self, shard: str) -> AbstractContextManager[OwnedShard | None]:
         """Own a shard within a context; None if another process has it."""
         ...
 
@@ -144,7 +144,7 @@ class ShardStore(Protocol):
         """Return the local run directory in which a shard is scored."""
         ...
 
-    def journal(self, shard: str) -> Journaled | None:
+    def journal(self, shard: str) -> JournalStore | None:
         """Return the copies of the shard's journal.
 
         None if every process that may score the shard sees :meth:`work_folder`.
@@ -164,7 +164,7 @@ class ShardStore(Protocol):
         ...
 
 
-class _Mine:
+class _LockedShard:
     """Lock of a file, which cannot be lost."""
 
     lost = False
@@ -242,12 +242,12 @@ class Folder:
         yield self.path / name
 
     @contextlib.contextmanager
-    def taking(self, shard: str) -> Iterator[Held | None]:
+    def taking(self, shard: str) -> Iterator[OwnedShard | None]:
         """See :meth:`ShardStore.taking`."""
         (self.path / LOCKS).mkdir(exist_ok=True)
         lock = try_lock(self.path / LOCKS / f"{shard}.lock")
         try:
-            yield None if lock is None else _Mine()
+            yield None if lock is None else _LockedShard()
         finally:
             if lock is not None:
                 os.close(lock)

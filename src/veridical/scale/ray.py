@@ -182,7 +182,7 @@ def run(place: ShardStore, manifest: Manifest, workers: int, tell: Tell, *, leas
     workers = min(workers, len(wanted))
     mine = not ray.is_initialized()
     start(ray)
-    telling = _Telling(place, manifest, tell)
+    telling = _ProgressReporter(place, manifest, tell)
     try:
         cpus = _share(ray, workers)
         descriptors = [{"index": s.index, "start": s.start, "stop": s.stop} for s in wanted]
@@ -250,7 +250,7 @@ def _share(ray: Any, workers: int) -> float:
     return int(100 * share) / 100  # Ray accepts fractions in steps
 
 
-class _Telling(threading.Thread):
+class _ProgressReporter(threading.Thread):
     """Thread that reports the number of finished shards while Ray works."""
 
     def __init__(self, place: ShardStore, manifest: Manifest, tell: Tell) -> None:

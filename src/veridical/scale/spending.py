@@ -22,7 +22,7 @@ from veridical.llm.endpoints import find_endpoint
 from veridical.llm.ledger import Ledger
 from veridical.scale.place import ShardStore
 
-PURSE = "budget.json"
+SPENDING = "budget.json"
 _SLICES = 1000  # a worker borrows this fraction of the whole, or the cost of a call
 
 
@@ -63,20 +63,20 @@ def set_limit(place: ShardStore, limit: float, llm: str | None = None) -> None:
         check_budgeted(find_endpoint(llm))
 
     def change(content: bytes | None) -> bytes:
-        purse = SpendingFile(limit=limit) if content is None else _parsed(place, content)
-        return purse.model_copy(update={"limit": limit}).model_dump_json().encode()
+        shared = SpendingFile(limit=limit) if content is None else _parsed(place, content)
+        return shared.model_copy(update={"limit": limit}).model_dump_json().encode()
 
-    place.update(PURSE, change)
+    place.update(SPENDING, change)
 
 
-def purse_of(place: ShardStore) -> SpendingFile | None:
+def shared_budget(place: ShardStore) -> SpendingFile | None:
     """Return the budget of a place; None without a limit.
 
     Raises:
         UsageError: the file is unreadable.
     """
     try:
-        return _parsed(place, place.read(PURSE))
+        return _parsed(place, place.read(SPENDING))
     except FileNotFoundError:
         return None
 
@@ -85,10 +85,10 @@ def _parsed(place: ShardStore, content: bytes) -> SpendingFile:
     try:
         return SpendingFile.model_validate_json(content)
     except ValidationError:
-        raise UsageError(f"{place.name}/{PURSE} cannot be read") from None
+        raise UsageError(f"{place.name}/{SPENDING} cannot be read") from None
 
 
-class Borrowed(Budget):
+class BorrowedBudget(Budget):
     """Budget borrowed by a worker for its calls.
 
     Attributes:
@@ -121,16 +121,16 @@ class Borrowed(Budget):
 
         def change(content: bytes | None) -> bytes | None:
             nonlocal got
-            self._purse = purse = _parsed(self._place, content or b"")
-            got = min(purse.left, max(most, purse.limit / _SLICES))
+            self._purse = shared = _parsed(self._place, content or b"")
+            got = min(shared.left, max(most, shared.limit / _SLICES))
             if got < least or got <= 0:
                 got = 0.0
                 return None
-            lent = {**purse.lent, self.name: purse.lent.get(self.name, 0.0) + got}
-            self._purse = purse.model_copy(update={"lent": lent})
+            lent = {**shared.lent, self.name: shared.lent.get(self.name, 0.0) + got}
+            self._purse = shared.model_copy(update={"lent": lent})
             return self._purse.model_dump_json().encode()
 
-        self._place.update(PURSE, change)
+        self._place.update(SPENDING, change)
         self.limit += got
 
     def settle_up(self) -> None:
@@ -143,12 +143,12 @@ class Borrowed(Budget):
             return
 
         def change(content: bytes | None) -> bytes:
-            purse = _parsed(self._place, content or b"")
-            lent = {name: sum_ for name, sum_ in purse.lent.items() if name != self.name}
-            update = {"lent": lent, "spent": purse.spent + self.spent}
-            return purse.model_copy(update=update).model_dump_json().encode()
+            shared = _parsed(self._place, content or b"")
+            lent = {name: sum_ for name, sum_ in shared.lent.items() if name != self.name}
+            update = {"lent": lent, "spent": shared.spent + self.spent}
+            return shared.model_copy(update=update).model_dump_json().encode()
 
-        self._place.update(PURSE, change)
+        self._place.update(SPENDING, change)
         self.limit = self.spent = 0.0
 
     def short_of(self, amount: float) -> Budget:

@@ -24,8 +24,8 @@ from veridical.scale import manifest as manifests
 from veridical.scale.manifest import Manifest, Shard
 from veridical.scale.opening import place_of
 from veridical.scale.part import left, score_shard
-from veridical.scale.place import Held, ShardStore
-from veridical.scale.spending import Borrowed, purse_of
+from veridical.scale.place import OwnedShard, ShardStore
+from veridical.scale.spending import BorrowedBudget, shared_budget
 
 _STOPPING = 30.0  # seconds that a worker has to end
 #: Imports of every worker. None of them starts a thread, which a fork would lose.
@@ -60,14 +60,14 @@ class Worker:
         run, of_engine = split(
             {k: v for k, v in options.items() if k != "scorers"}, RunOptions, EngineOptions
         )
-        purse = purse_of(place)
-        if purse is not None:
-            of_engine["budget"] = purse.limit  # an LLM without prices is refused
+        shared = shared_budget(place)
+        if shared is not None:
+            of_engine["budget"] = shared.limit  # an LLM without prices is refused
         if threads is not None:
             of_engine |= {"threads": threads, "processes": 0}
         self._options = {**run, "scorers": options.get("scorers")}
         self._engine = Engine(EngineOptions(**of_engine, store=None))
-        self._money = None if purse is None else Borrowed(place)
+        self._money = None if shared is None else BorrowedBudget(place)
         if self._money is not None:
             self._engine.llms.budget = self._money
 
@@ -101,7 +101,7 @@ class Worker:
                 place.wait
             )  # the rest belong to others; if those are killed, their shards become free
 
-    def _score(self, shard: Shard, held: Held) -> None:
+    def _score(self, shard: Shard, held: OwnedShard) -> None:
         try:
             score_shard(
                 self._place,

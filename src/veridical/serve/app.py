@@ -21,6 +21,7 @@ from veridical.serve.jobs import Jobs, StoredJob, new_id, now, records_as_lines
 from veridical.serve.logs import logged
 from veridical.serve.metrics import CONTENT_TYPE
 from veridical.serve.problems import App, Problem, answer_problems, invalid_request
+from veridical.serve.request_options import records_of, unused_in
 from veridical.serve.schemas import (
     MOST_JOB_RECORDS,
     CheckAnswer,
@@ -38,7 +39,6 @@ from veridical.serve.schemas import (
 )
 from veridical.serve.security import Limits, Secured, names_for
 from veridical.serve.service import ScoringServer, until_gone
-from veridical.serve.wanted import records_of, unused_in
 from veridical.version import __version__
 
 if TYPE_CHECKING:
@@ -266,7 +266,7 @@ def _add_jobs(app: FastAPI, service: ScoringServer, jobs: Jobs) -> None:
         if not lines.strip():
             raise Problem(422, "records: the list is empty")
         key = service.key_of(request.scope)
-        service.purse(key, asks=service.asks(service.wanted(body, key)))
+        service.billing(key, asks=service.asks(service.wanted(body, key)))
         job = StoredJob(
             id=new_id(),
             owner=owner(request),

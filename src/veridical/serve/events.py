@@ -15,10 +15,10 @@ from veridical.engine.fair import Caller
 from veridical.engine.run import Task
 from veridical.errors import VeridicalError
 from veridical.serve.offsets import converted
-from veridical.serve.patience import in_time
 from veridical.serve.problems import Problem
+from veridical.serve.request_options import ScoringRequest, unused_in
 from veridical.serve.scoring import score
-from veridical.serve.wanted import Wanted, unused_in
+from veridical.serve.timeouts import with_timeout
 
 if TYPE_CHECKING:
     from starlette.responses import Response
@@ -51,7 +51,7 @@ def sentence_scorer(engine: Engine, scorers: Sequence[BoundScorer]) -> BoundScor
 async def answer(
     service: ScoringServer,
     records: Sequence[Record],
-    wanted: Wanted,
+    wanted: ScoringRequest,
     key: Key | None,
     options: dict[str, Any],
     rows: Sequence[Mapping[str, Any]] = (),
@@ -100,7 +100,7 @@ async def answer(
         try:
             while True:
                 try:
-                    piece = await in_time(queue.get(), _ALIVE)
+                    piece = await with_timeout(queue.get(), _ALIVE)
                 except TimeoutError:
                     piece = b": waiting\n\n"
                 if piece is None:
@@ -117,7 +117,7 @@ async def answer(
 async def _previews(
     service: ScoringServer,
     records: Sequence[Record],
-    wanted: Wanted,
+    wanted: ScoringRequest,
     options: dict[str, Any],
     push: Any,
 ) -> None:
@@ -126,7 +126,7 @@ async def _previews(
     if bound is None or not options["units"]:
         return
     caller = Caller()
-    one = Wanted([bound])
+    one = ScoringRequest([bound])
     # the same texts, one sentence each; row is the position in this list
     parts: list[Record] = []
     whole: list[Record] = []

@@ -21,9 +21,9 @@ from veridical.io.conversations import Context, contexts_of, from_chat, said
 from veridical.io.problems import RowProblem
 from veridical.io.prompt_sources import prompt_sources
 from veridical.serve.problems import Problem
+from veridical.serve.request_options import records_of
 from veridical.serve.schemas import Scoring
 from veridical.serve.service import ScoringServer, until_gone
-from veridical.serve.wanted import records_of
 
 Text = Annotated[str, Field(max_length=1_000_000)]
 Texts = Annotated[list[Text], Field(min_length=1, max_length=256)]
@@ -164,7 +164,7 @@ def add(app: FastAPI, service: ScoringServer) -> None:
             raise Problem(422, f"could not check the text: {result.reason}")
         return VectaraAnswer(score=round(1 - result.risk, 6))
 
-    evidence = _Evidence()
+    evidence = _StoredEvidence()
 
     @app.post("/beta/litellm_basic_guardrail_api")
     async def litellm(body: LiteLlmBody, request: Request) -> LiteLlmAnswer:
@@ -275,7 +275,7 @@ def _object(value: Any) -> Mapping[str, Any]:
     return value if isinstance(value, Mapping) else {}
 
 
-class _Evidence:
+class _StoredEvidence:
     """Evidence of calls in flight, stored for a limited time."""
 
     def __init__(self) -> None:

@@ -35,15 +35,15 @@ from veridical.core.verdict_cuts import Strictness
 from veridical.engine.fair import BACKGROUND, CALLER, Caller
 from veridical.errors import UsageError, VeridicalError
 from veridical.files.atomic import write_atomic
+from veridical.serve.billing import BilledRun, Billing
 from veridical.serve.keys import Keys, seconds_left_today
-from veridical.serve.paying import PaidRun, Purse
 from veridical.serve.problems import Problem
 from veridical.serve.scoring import decided
 
 if TYPE_CHECKING:
     from veridical.engine.engine import Engine
     from veridical.llm.budget import Budget
-    from veridical.serve.wanted import Offers, Wanted
+    from veridical.serve.request_options import Offers, ScoringRequest
 
 _ID = re.compile(r"[A-Za-z0-9_-]{22}")
 _log = logging.getLogger("veridical.serve")
@@ -86,7 +86,7 @@ class Jobs:
         engine: Engine,
         offers: Offers,
         keys: Keys | None,
-        paid: Callable[[Purse], Awaitable[None]],
+        paid: Callable[[Billing], Awaitable[None]],
         most: int = 1000,
     ) -> None:
         self._folder = folder / "jobs"
@@ -97,7 +97,7 @@ class Jobs:
         self._most = most
         self._jobs: dict[str, StoredJob] = {}
         self._waiting: asyncio.Queue[str] = asyncio.Queue()
-        self._running: tuple[str, PaidRun] | None = None
+        self._running: tuple[str, BilledRun] | None = None
         self._worker: asyncio.Task[None] | None = None
         self._tomorrow: dict[str, asyncio.TimerHandle] = {}
 
@@ -229,7 +229,7 @@ class Jobs:
     async def _do(self, job: StoredJob) -> None:
         wanted = self._wanted(job)
         try:
-            purse = Purse(self._budget(job, asks=bool(self._engine.llms_of(wanted.task))))
+            billing = Billing(self._budget(job, asks=bool(self._engine.llms_of(wanted.task))))
         except Problem as problem:  # nothing is left of today's money
             self._stop(job, problem.detail)
             return
@@ -241,10 +241,10 @@ class Jobs:
         try:
             run = await asyncio.to_thread(
                 context.run,
-                lambda: PaidRun(
+                lambda: BilledRun(
                     folder / "input.jsonl",
                     wanted.scorers,
-                    purse,
+                    billing,
                     out=folder / "run",
                     engine=self._engine,
                     # calls that did not fit the budget; replies that came are not paid again
@@ -261,18 +261,18 @@ class Jobs:
             ) from None
         self._running = job.id, run
         try:
-            ended = await self._watch(run, purse)
+            ended = await self._watch(run, billing)
         except BaseException:
             await asyncio.to_thread(run.cancel)
             raise
         finally:
             self._running = None
-            await self._paid(purse)
+            await self._paid(billing)
         if not ended:  # it was deleted
             return
-        if purse.empty:
+        if billing.empty:
             await asyncio.to_thread(run.cancel)
-            if purse.budget is None:
+            if billing.budget is None:
                 self._settle(job, "stopped", "the server's budget has too little left for a call")
             else:
                 self._stop(job, "the key's daily money limit is too low for another call today")
@@ -284,12 +284,12 @@ class Jobs:
         write_atomic(folder / "summary.json", json.dumps(state) + "\n", private=True)
         self._settle(job, "done")
 
-    async def _watch(self, run: PaidRun, purse: Purse) -> bool:
+    async def _watch(self, run: BilledRun, billing: Billing) -> bool:
         """Wait until a run is over or out of money; return False if it was cancelled."""
         working = asyncio.wrap_future(run.future)
-        while not working.done() and not purse.empty:
+        while not working.done() and not billing.empty:
             await asyncio.wait({working}, timeout=_TICK)
-            await self._paid(purse)
+            await self._paid(billing)
         if working.done() and not working.cancelled():
             working.exception()  # the run itself reports it
         return not working.cancelled()
@@ -316,7 +316,7 @@ class Jobs:
                 seconds_left_today() + 1, self._waiting.put_nowait, job.id
             )
 
-    def _wanted(self, job: StoredJob) -> Wanted:
+    def _wanted(self, job: StoredJob) -> ScoringRequest:
         return self._offers.wanted(
             self._engine,
             job.scorers,

@@ -103,7 +103,7 @@ class Metrics(RequestMetrics):
         self._first: list[float] = []
         self._latest: deque[float] = deque(maxlen=WINDOW)
         self.ready = False
-        self.registry.register(_OfEngine(self, engine, admission))
+        self.registry.register(_EngineCollector(self, engine, admission))
 
     def result(self, line: bytes) -> None:
         """Count a result line."""
@@ -134,7 +134,7 @@ class Metrics(RequestMetrics):
         return ks_distance(np.sort(self._first), np.sort(self._latest))
 
 
-class _OfEngine:
+class _EngineCollector:
     """Collector of the engine's own counters."""
 
     def __init__(self, metrics: Metrics, engine: Engine, admission: Admission) -> None:

@@ -146,7 +146,7 @@ def _server(
     import uvicorn
     from uvicorn.protocols.http.h11_impl import H11Protocol
 
-    class Patient(H11Protocol):
+    class _IdleTimer(H11Protocol):
         """Timer that closes a connection whose next request does not begin in time."""
 
         _late: asyncio.TimerHandle | None = None
@@ -182,7 +182,7 @@ def _server(
             if not self._working():
                 self.transport.close()
 
-    class Stopped(uvicorn.Server):
+    class _SignalHandler(uvicorn.Server):
         """Signal handler that does not raise signals again: stopping is their purpose."""
 
         async def startup(self, sockets: list[socket.socket] | None = None) -> None:
@@ -209,10 +209,10 @@ def _server(
             _log.info("stopping on %s; pending answers have %g s", name, drain)
             draining()
 
-    return Stopped(
+    return _SignalHandler(
         uvicorn.Config(
             app,
-            http=Patient,
+            http=_IdleTimer,
             ws="none",
             lifespan="on",
             log_config=None,

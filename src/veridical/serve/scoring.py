@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from veridical.core.records import Record
     from veridical.decide.policy import Policy
     from veridical.engine.engine import Engine
-    from veridical.serve.paying import Purse
-    from veridical.serve.wanted import Wanted
+    from veridical.serve.billing import Billing
+    from veridical.serve.request_options import ScoringRequest
 
 #: Called on the engine's thread with each record and its result line, as soon as it is done.
 Done = Callable[["Record", bytes], None]
@@ -28,21 +28,21 @@ Done = Callable[["Record", bytes], None]
 async def score(
     engine: Engine,
     records: Sequence[Record],
-    wanted: Wanted,
+    wanted: ScoringRequest,
     done: Done,
     *,
     caller: Caller,
     deadline: float | None = None,
-    purse: Purse | None = None,
+    billing: Billing | None = None,
 ) -> None:
     """Score records; cancelling stops the work.
 
     Args:
         caller: whose share of the models is used.
         deadline: time of the monotonic clock at which unfinished scores fail.
-        purse: pays for their LLM calls.
+        billing: pays for their LLM calls.
     """
-    pay = None if purse is None else purse.open
+    pay = None if billing is None else billing.open
     scoring = engine.score(records, wanted.task, done, pay=pay, deadline=deadline)
     context = contextvars.copy_context()
     context.run(CALLER.set, caller)

@@ -19,8 +19,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from veridical.serve.patience import in_time
 from veridical.serve.problems import App, Message, Problem, Receive, Scope, Send
+from veridical.serve.timeouts import with_timeout
 
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 #: Seconds that a client may take to send the rest of its request, or accept a part of the answer.
@@ -180,7 +180,7 @@ class Secured:
             await self.app(scope, receive, send)
             return
         limits = self.limits if self.limits_of is None else self.limits_of(scope)
-        answer = _Answer(send, self.csp, limits.seconds)
+        answer = _Response(send, self.csp, limits.seconds)
         taken = 0
         try:
             self._check(scope)
@@ -195,7 +195,7 @@ class Secured:
                 raise
             # the rest of the body is not read, so the connection cannot continue
             await self.shape(scope, _closing(problem))(scope, receive, answer)
-        except _Gone:
+        except _Disconnected:
             return
         except TimeoutError:
             if not answer.begun:
@@ -249,11 +249,11 @@ class Secured:
             while True:
                 left = end - time.monotonic()
                 try:
-                    message = await in_time(_one(receive), max(left, 0))
+                    message = await with_timeout(_one(receive), max(left, 0))
                 except TimeoutError:
                     raise Problem(408, f"the body took over {limits.seconds:g} s") from None
                 if message["type"] == "http.disconnect":
-                    raise _Gone
+                    raise _Disconnected
                 piece = message.get("body", b"")
                 if len(body) + len(piece) > limits.body:
                     raise _too_long(limits)
@@ -309,11 +309,11 @@ def _too_long(limits: Limits) -> Problem:
     return Problem(413, f"the body is over {limits.body:,} bytes")
 
 
-class _Gone(Exception):
+class _Disconnected(Exception):
     """Disconnection of a client before its request was complete."""
 
 
-class _Answer:
+class _Response:
     """Answer with the headers common to all.
 
     A client that does not accept a part in time loses its connection.
@@ -340,7 +340,7 @@ class _Answer:
             headers += [pair for pair in self._defaults.items() if pair[0] not in present]
             message = {**message, "headers": headers}
         try:
-            await in_time(_give(self._send, message), self._seconds)
+            await with_timeout(_give(self._send, message), self._seconds)
         except TimeoutError:
             raise TimeoutError("the client stopped reading") from None
 

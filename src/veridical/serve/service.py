@@ -20,17 +20,17 @@ from veridical.engine.run import Task
 from veridical.errors import VeridicalError
 from veridical.llm.budget import check_budgeted
 from veridical.serve.admission import Admission
+from veridical.serve.billing import BilledRun, Billing
 from veridical.serve.jobs import Jobs
 from veridical.serve.keys import KEY, Key, Keys
 from veridical.serve.memory import release_when_idle
 from veridical.serve.metrics import Metrics
 from veridical.serve.offsets import Offsets, converted
-from veridical.serve.patience import in_time
-from veridical.serve.paying import PaidRun, Purse
 from veridical.serve.problems import Problem, Scope
+from veridical.serve.request_options import Offers, ScoringRequest, records_of
 from veridical.serve.schemas import Scoring
 from veridical.serve.scoring import Done, decided, score
-from veridical.serve.wanted import Offers, Wanted, records_of
+from veridical.serve.timeouts import with_timeout
 from veridical.text.display import reason
 
 if TYPE_CHECKING:
@@ -150,7 +150,7 @@ class ScoringServer:
             likely = units[0].probabilities if units else None
             found[record.row] = max(likely, key=likely.__getitem__) if likely else "nothing"
 
-        wanted = Wanted(REGISTRY.parse("nli_grounding"))
+        wanted = ScoringRequest(REGISTRY.parse("nli_grounding"))
         await score(self.engine, records, wanted, done, caller=Caller())
         for row, (_, hypothesis, expected) in enumerate(PAIRS):
             if found.get(row) != expected:
@@ -177,7 +177,7 @@ class ScoringServer:
         key: Key | None = scope.get(KEY)
         return key
 
-    def wanted(self, body: Scoring, key: Key | None) -> Wanted:
+    def wanted(self, body: Scoring, key: Key | None) -> ScoringRequest:
         """Return how the records of a request are to be scored.
 
         Raises:
@@ -195,7 +195,7 @@ class ScoringServer:
             key.check_scorers(wanted.scorers, self._llms(wanted))
         return wanted
 
-    def purse(self, key: Key | None, *, asks: bool) -> Purse:
+    def billing(self, key: Key | None, *, asks: bool) -> Billing:
         """Return the payer of LLM calls.
 
         Args:
@@ -204,26 +204,26 @@ class ScoringServer:
         Raises:
             Problem: 429, the key has no money left for them.
         """
-        return Purse(self.keys.budget(key) if asks and self.keys is not None else None)
+        return Billing(self.keys.budget(key) if asks and self.keys is not None else None)
 
-    async def paid(self, purse: Purse) -> None:
+    async def paid(self, billing: Billing) -> None:
         """Count the charges of a payer."""
-        self.metrics.usd.inc(purse.charged())
+        self.metrics.usd.inc(billing.charged())
         if self.keys is not None:
             await asyncio.to_thread(self.keys.save)
 
-    def asks(self, wanted: Wanted) -> bool:
+    def asks(self, wanted: ScoringRequest) -> bool:
         """Return True if scoring may call an LLM."""
         return bool(self.engine.llms_of(wanted.task))
 
-    def _llms(self, wanted: Wanted) -> list[str]:
+    def _llms(self, wanted: ScoringRequest) -> list[str]:
         specs = self.engine.llms_of(wanted.task)
         return [self.engine.llms.endpoint(spec).name for spec in specs]
 
     async def check(
         self,
         records: Sequence[Record],
-        wanted: Wanted,
+        wanted: ScoringRequest,
         key: Key | None,
         *,
         deadline_ms: int | None = None,
@@ -240,7 +240,7 @@ class ScoringServer:
             Problem: the queue is full, the key has no money left, or the models are not ready.
         """
         self.check_ready()
-        purse = self.purse(key, asks=self.asks(wanted))
+        billing = self.billing(key, asks=self.asks(wanted))
         seconds = self.deadline
         if deadline_ms is not None:
             seconds = min(seconds, deadline_ms / 1000)
@@ -263,14 +263,14 @@ class ScoringServer:
                     finished,
                     caller=Caller(),
                     deadline=deadline,
-                    purse=purse,
+                    billing=billing,
                 )
             finally:
-                await self.paid(purse)
+                await self.paid(billing)
         return [lines[row] for row in sorted(lines)]
 
     async def repair(
-        self, records: Sequence[Record], wanted: Wanted, how: str, key: Key | None
+        self, records: Sequence[Record], wanted: ScoringRequest, how: str, key: Key | None
     ) -> list[bytes]:
         """Return result lines with the repaired answers.
 
@@ -285,17 +285,17 @@ class ScoringServer:
             raise Problem(422, f"how: {error}", errors=[{"field": "how", "error": error}])
         if rewriting and llm is not None and key is not None:
             key.check_scorers((), [llm.name])
-        purse = self.purse(key, asks=rewriting or self.asks(wanted))
+        billing = self.billing(key, asks=rewriting or self.asks(wanted))
         with self.admission.room(records):
             options: dict[str, Any] = {"engine": self.engine, "repair": how}
             try:
-                work = self._run(list(records), wanted, purse, options)
-                results = await in_time(work, self.deadline)
+                work = self._run(list(records), wanted, billing, options)
+                results = await with_timeout(work, self.deadline)
             except TimeoutError:
                 text = f"the repair did not finish within {self.deadline:g} s: send fewer records"
                 raise Problem(413, text) from None  # clients do not retry a 413
             finally:
-                await self.paid(purse)
+                await self.paid(billing)
         lines = []
         for record, line in zip(records, results.lines(), strict=True):
             lines.append(decided_repair(line, wanted, record))
@@ -303,10 +303,14 @@ class ScoringServer:
         return lines
 
     async def _run(
-        self, records: list[Record], wanted: Wanted, purse: Purse, options: dict[str, Any]
+        self,
+        records: list[Record],
+        wanted: ScoringRequest,
+        billing: Billing,
+        options: dict[str, Any],
     ) -> Results:
         """Return the results of a run that is not stored."""
-        run = await asyncio.to_thread(PaidRun, records, wanted.scorers, purse, **options)
+        run = await asyncio.to_thread(BilledRun, records, wanted.scorers, billing, **options)
         try:
             await asyncio.wrap_future(run.future)
         except BaseException:
@@ -315,7 +319,7 @@ class ScoringServer:
         return await asyncio.to_thread(run.wait)
 
 
-def decided_repair(line: bytes, wanted: Wanted, record: Record) -> bytes:
+def decided_repair(line: bytes, wanted: ScoringRequest, record: Record) -> bytes:
     """Add the policy's decision on the original answer to a repaired result."""
     if wanted.policy is None:
         return line

@@ -11,7 +11,7 @@ from review_runs import make_run, rows
 from veridical.diff import diff
 from veridical.errors import UsageError
 from veridical.serve.pages.compared import RunComparison
-from veridical.serve.pages.opened import OpenRun
+from veridical.serve.pages.open_run import OpenRun
 
 
 @pytest.fixture

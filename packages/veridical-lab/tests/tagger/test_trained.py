@@ -17,7 +17,7 @@ from veridical.core.records import Record
 from veridical.core.registry import REGISTRY
 from veridical.engine.engine import Engine
 from veridical.errors import UsageError
-from veridical.serve.wanted import Offers
+from veridical.serve.request_options import Offers
 from veridical_lab.tagger.model import read_tagger
 from veridical_lab.tagger.train import Example, gather, measure, parts_of, train
 

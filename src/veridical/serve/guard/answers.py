@@ -50,7 +50,7 @@ class AnswerStep:
 
 
 @dataclass(frozen=True)
-class Out:
+class ReleasedText:
     """Released text.
 
     Attributes:
@@ -63,7 +63,7 @@ class Out:
 
 
 @dataclass
-class Handling:
+class RejectionHandling:
     """Handling of rejected sentences.
 
     Attributes:
@@ -87,7 +87,7 @@ class Answer:
     """
 
     judge: Judge
-    handling: Handling
+    handling: RejectionHandling
     enforce: bool = True
     whole: bool = False
     steps: list[AnswerStep] = field(default_factory=list)
@@ -101,7 +101,7 @@ class Answer:
     _tokens: list[dict[str, Any]] = field(default_factory=list)
     _at: int = 0  # offset of the next piece, and its first token
     _token_at: int = 0
-    _held: list[Out] = field(default_factory=list)
+    _held: list[ReleasedText] = field(default_factory=list)
     _replaced: bool = False
 
     @property
@@ -111,7 +111,7 @@ class Answer:
 
     async def take(
         self, text: str, tokens: Sequence[dict[str, Any]] = (), *, last: bool = False
-    ) -> list[Out]:
+    ) -> list[ReleasedText]:
         """Add text as received, ``last`` with its end; return the text that may be released."""
         too_long = len(self.received) + len(text) > LONGEST_ANSWER
         self.received += text
@@ -134,7 +134,7 @@ class Answer:
                 await asyncio.sleep(0)  # lets other tasks run
         return out
 
-    async def end(self) -> list[Out]:
+    async def end(self) -> list[ReleasedText]:
         """End the text; return the rest that may be released."""
         out = [] if self.over else await self._settle(self._cutter.end())
         if not self.whole:
@@ -143,7 +143,7 @@ class Answer:
         self.delivered += "".join(part.text for part in held)
         return held
 
-    async def _settle(self, pieces: Sequence[str]) -> list[Out]:
+    async def _settle(self, pieces: Sequence[str]) -> list[ReleasedText]:
         """Return the text of pieces that may be released, settled in order."""
         out = []
         for at in range(0, len(pieces), _TOGETHER):
@@ -152,7 +152,7 @@ class Answer:
                 break
         return out
 
-    async def _settle_some(self, pieces: Sequence[str]) -> list[Out]:
+    async def _settle_some(self, pieces: Sequence[str]) -> list[ReleasedText]:
         """Return the text that may be released of pieces that are judged concurrently."""
         out = []
         tokens = [self._tokens_of(piece) for piece in pieces]
@@ -163,7 +163,7 @@ class Answer:
         try:
             for piece, known, finding in zip(pieces, tokens, judging, strict=True):
                 let_out = await self._one(piece, await finding)
-                part = Out(let_out, tuple(known) if let_out == piece else ())
+                part = ReleasedText(let_out, tuple(known) if let_out == piece else ())
                 if self.whole:
                     self._held.append(part)
                 else:
@@ -267,15 +267,15 @@ class Answer:
         self.blocked = self.enforce
 
 
-def joined(parts: Sequence[Out]) -> list[Out]:
+def joined(parts: Sequence[ReleasedText]) -> list[ReleasedText]:
     """Merge adjacent parts of a text, separately with and without log-probabilities."""
-    found: list[Out] = []
+    found: list[ReleasedText] = []
     for part in parts:
         if not part.text:
             continue
         if found and bool(found[-1].tokens) == bool(part.tokens):
             last = found.pop()
-            part = Out(last.text + part.text, last.tokens + part.tokens)
+            part = ReleasedText(last.text + part.text, last.tokens + part.tokens)
         found.append(part)
     return found
 

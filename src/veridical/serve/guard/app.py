@@ -27,10 +27,10 @@ from veridical.serve.security import Limits, Secured, header, names_for
 
 if TYPE_CHECKING:
     from veridical.decide.policy_file import GuardRules
+    from veridical.serve.guard.answer_store import AnswerStore
     from veridical.serve.guard.answers import AnswerSummary, Mode
     from veridical.serve.guard.checking import SentenceChecker
     from veridical.serve.guard.fields import Kind
-    from veridical.serve.guard.kept import Kept
     from veridical.serve.guard.pieces import Api
     from veridical.serve.guard.upstream import Upstream
     from veridical.serve.keys import Key
@@ -62,7 +62,7 @@ class Guard:
     checker: SentenceChecker
     rules: GuardRules
     mode: Mode = "annotate"
-    kept: Kept | None = None
+    kept: AnswerStore | None = None
     passed: Collection[Kind] = ()
     counts: Counter[str] = field(default_factory=Counter)
     _behind: set[asyncio.Task[None]] = field(default_factory=set)

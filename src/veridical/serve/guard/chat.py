@@ -17,12 +17,12 @@ from veridical.serve.guard.fields import (
 from veridical.serve.guard.pieces import (
     MOST_ANSWERS,
     Channel,
+    ChannelEnd,
     ChannelText,
-    Drop,
-    End,
-    Over,
-    Pass,
+    DroppedContent,
+    PassedContent,
     Piece,
+    StreamEnd,
     Whole,
     entries_of,
     tokens_of,
@@ -82,16 +82,16 @@ class ChatStream:
 
     def read(self, event: SseEvent) -> Iterator[Piece]:
         if event.data is None:
-            yield Pass(None, lambda: KEEP_ALIVE)
+            yield PassedContent(None, lambda: KEEP_ALIVE)
             return
         if event.data.strip() == "[DONE]":
-            yield Over(lambda: _DONE)
+            yield StreamEnd(lambda: _DONE)
             return
         found = event.object
         choices = found.get("choices")
         if found.get("error") is not None and not choices:
             told = {"error": error_fields(found["error"])}
-            yield Pass(None, lambda: rendered(told))
+            yield PassedContent(None, lambda: rendered(told))
             return
         if not isinstance(choices, list):
             raise UnreadableEvent("an event has no choices")
@@ -102,7 +102,7 @@ class ChatStream:
         if more := others(found, (*_OF_EVENT, "choices", "error")):
             yield self._side(None, "other", {**base, **more, "choices": []})
         if not choices:
-            yield Pass(None, lambda: rendered({**base, "choices": []}))
+            yield PassedContent(None, lambda: rendered({**base, "choices": []}))
         for choice in choices:
             index = choice.get("index", 0) if isinstance(choice, dict) else None
             if not isinstance(index, int):
@@ -131,7 +131,7 @@ class ChatStream:
         if said:
             yield self._pass(channel, {**said, "content": ""}, base)
         for kind in inside or ():
-            yield Drop(kind)  # a part among the text parts has no field of its own
+            yield DroppedContent(kind)  # a part among the text parts has no field of its own
         for kind in ("reasoning", "annotations", "audio", "other"):
             if kind in more:
                 yield self._side(channel, kind, self._data(channel, more[kind], base))
@@ -147,14 +147,14 @@ class ChatStream:
         finish = choice.get("finish_reason")
         ends = [channel, *([refusing] if index in self._refused else [])]
         if "tool_calls" in more:
-            yield from map(End, ends)
+            yield from map(ChannelEnd, ends)
             if "tool_calls" not in self._passed:
                 self._uncalled.add(index)
             calls = self._data(channel, more["tool_calls"], base)
             yield self._side(channel, "tool_calls", calls)
         if finish is not None:
             self._finished.add(index)
-            yield from map(End, ends)
+            yield from map(ChannelEnd, ends)
             yield self._pass(channel, {}, base, self._reason(index, finish))
 
     def _reason(self, index: int, finish: Any) -> Any:
@@ -163,9 +163,15 @@ class ChatStream:
             return "content_filter"
         return finish if is_plain(finish) else "stop"
 
-    def _side(self, channel: Channel | None, kind: Kind, data: Mapping[str, Any]) -> Pass | Drop:
+    def _side(
+        self, channel: Channel | None, kind: Kind, data: Mapping[str, Any]
+    ) -> PassedContent | DroppedContent:
         """Return unchecked content, as far as held answers may contain it."""
-        return Pass(channel, lambda: rendered(data), kind) if kind in self._passed else Drop(kind)
+        return (
+            PassedContent(channel, lambda: rendered(data), kind)
+            if kind in self._passed
+            else DroppedContent(kind)
+        )
 
     def _tokens(self, logprobs: Any) -> tuple[dict[str, Any], ...]:
         return _tokens(logprobs, self._chat)
@@ -176,9 +182,9 @@ class ChatStream:
         delta: Mapping[str, Any],
         base: Mapping[str, Any],
         finish: Any = None,
-    ) -> Pass:
+    ) -> PassedContent:
         data = self._data(channel, delta, base, finish)
-        return Pass(channel, lambda: rendered(data))
+        return PassedContent(channel, lambda: rendered(data))
 
     def _data(
         self,

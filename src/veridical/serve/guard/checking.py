@@ -14,7 +14,7 @@ from veridical.core.verdict_cuts import Verdict
 from veridical.engine.run import Task
 from veridical.io.columns import Columns
 from veridical.io.problems import RowProblem
-from veridical.serve.patience import in_time
+from veridical.serve.timeouts import with_timeout
 from veridical.text.spans import Span
 
 if TYPE_CHECKING:
@@ -104,7 +104,7 @@ class SentenceChecker:
     async def find(self, piece: str, record: Record) -> Finding:
         """Judge a piece by its record; failures are returned as findings, not raised."""
         try:
-            line = await in_time(self.line(record), self.deadline)
+            line = await with_timeout(self.line(record), self.deadline)
             result = Result.model_validate_json(line)
         except TimeoutError:
             _log.warning("a sentence was not judged within %g s", self.deadline)

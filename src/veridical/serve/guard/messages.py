@@ -10,12 +10,12 @@ from veridical.serve.guard.fields import Kind, error_fields, filled, plain, plai
 from veridical.serve.guard.pieces import (
     MOST_ANSWERS,
     Channel,
+    ChannelEnd,
     ChannelText,
-    Drop,
-    End,
-    Over,
-    Pass,
+    DroppedContent,
+    PassedContent,
     Piece,
+    StreamEnd,
     Whole,
 )
 from veridical.serve.guard.sse import KEEP_ALIVE, SseEvent, UnreadableEvent, rendered
@@ -56,7 +56,7 @@ class MessagesStream:
 
     def read(self, event: SseEvent) -> Iterator[Piece]:
         if event.data is None:
-            yield Pass(None, lambda: KEEP_ALIVE)
+            yield PassedContent(None, lambda: KEEP_ALIVE)
             return
         found = event.object
         kind = found.get("type", event.name)
@@ -67,7 +67,7 @@ class MessagesStream:
         if isinstance(usage, dict):
             self._usage = plain(usage)
         if kind == "message_stop":
-            yield Over(lambda: rendered({"type": kind}, kind))
+            yield StreamEnd(lambda: rendered({"type": kind}, kind))
         elif kind == "content_block_start":
             yield from self._start(found, index)
         elif kind == "content_block_delta":
@@ -79,20 +79,20 @@ class MessagesStream:
         elif kind == "message_delta":
             yield from self._finish(found)
         elif kind == "ping":
-            yield Pass(None, lambda: rendered({"type": kind}, kind))
+            yield PassedContent(None, lambda: rendered({"type": kind}, kind))
         elif kind == "error":
             told = {"type": kind, "error": error_fields(found.get("error"))}
-            yield Pass(None, lambda: rendered(told, kind))
+            yield PassedContent(None, lambda: rendered(told, kind))
         else:
             yield self._side(None, "other", found, kind)
 
     def _side(
         self, channel: Channel | None, kind: Kind, found: Mapping[str, Any], name: str
-    ) -> Pass | Drop:
+    ) -> PassedContent | DroppedContent:
         """Return an event with unchecked content, as far as held answers may contain it."""
         if kind not in self._passed:
-            return Drop(kind)
-        return Pass(channel, lambda: rendered(found, name), kind)
+            return DroppedContent(kind)
+        return PassedContent(channel, lambda: rendered(found, name), kind)
 
     def _begin(self, found: Mapping[str, Any]) -> Iterator[Piece]:
         message = found.get("message")
@@ -100,10 +100,10 @@ class MessagesStream:
             raise UnreadableEvent("a message is not an object")
         content = message.get("content")
         if content:  # blocks come in events of their own
-            yield Drop("other")
+            yield DroppedContent("other")
         made = {**plain_fields(message, _OF_MESSAGE), "content": [], "stop_sequence": None}
         data = {"type": "message_start", "message": made}
-        yield Pass(None, lambda: rendered(data, "message_start"))
+        yield PassedContent(None, lambda: rendered(data, "message_start"))
 
     def _finish(self, found: Mapping[str, Any]) -> Iterator[Piece]:
         delta = found.get("delta")
@@ -119,7 +119,7 @@ class MessagesStream:
             "delta": {"stop_reason": plain(reason), "stop_sequence": sequence},
             "usage": self._usage,
         }
-        yield Pass(None, lambda: rendered(told, "message_delta"))
+        yield PassedContent(None, lambda: rendered(told, "message_delta"))
 
     def _start(self, found: Mapping[str, Any], index: int) -> Iterator[Piece]:
         block = found.get("content_block")
@@ -130,16 +130,20 @@ class MessagesStream:
         if kind is None:
             self._texts.add(index)
             made = {"type": "text", "text": ""}
-            yield Pass((index,), lambda: self._placed(index, {"content_block": made}, name))
+            yield PassedContent(
+                (index,), lambda: self._placed(index, {"content_block": made}, name)
+            )
             if isinstance(block.get("text"), str) and block["text"]:
                 yield ChannelText((index,), block["text"])
             if filled(block.get("citations")):
-                yield Drop("annotations")
+                yield DroppedContent("annotations")
         elif kind in self._passed:
-            yield Pass(None, lambda: self._placed(index, {"content_block": block}, name), kind)
+            yield PassedContent(
+                None, lambda: self._placed(index, {"content_block": block}, name), kind
+            )
         else:
             self._dropped[index] = kind
-            yield Drop(kind)
+            yield DroppedContent(kind)
 
     def _delta(self, found: Mapping[str, Any], index: int) -> Iterator[Piece]:
         delta = found.get("delta")
@@ -153,19 +157,19 @@ class MessagesStream:
         else:
             kind = self._dropped.get(index) or _KINDS.get(str(delta.get("type")), "other")
             if kind not in self._passed:
-                yield Drop(kind)
+                yield DroppedContent(kind)
                 return
             channel = (index,) if index in self._texts else None
             name = "content_block_delta"
-            yield Pass(channel, lambda: self._placed(index, {"delta": delta}, name), kind)
+            yield PassedContent(channel, lambda: self._placed(index, {"delta": delta}, name), kind)
 
     def _end(self, index: int) -> Iterator[Piece]:
         if index in self._dropped:
             return
         channel = (index,) if index in self._texts else None
         if channel is not None:
-            yield End(channel)
-        yield Pass(channel, lambda: self._placed(index, {}, "content_block_stop"))
+            yield ChannelEnd(channel)
+        yield PassedContent(channel, lambda: self._placed(index, {}, "content_block_stop"))
 
     def _placed(self, index: int, data: Mapping[str, Any], kind: str) -> bytes:
         """Return an event of a block, with its index among the released ones."""

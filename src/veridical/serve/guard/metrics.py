@@ -24,7 +24,7 @@ class GuardMetrics(RequestMetrics):
         self._blocked = counter("guard_blocked_total", "Answers that ended at a rejected sentence.")
         self._withheld = counter("guard_withheld_total", "Answers with content left out.", "kind")
         self._unsourced = counter("guard_no_sources_total", "Requests without sources.")
-        self.registry.register(_OfModels(engine))
+        self.registry.register(_ModelCollector(engine))
 
     def answer(self, found: AnswerSummary, *, blocked: bool) -> None:
         """Count an answer and its sentences."""
@@ -43,7 +43,7 @@ class GuardMetrics(RequestMetrics):
         self._withheld.labels(kind).inc()
 
 
-class _OfModels:
+class _ModelCollector:
     """Return the counts of the engine's models."""
 
     def __init__(self, engine: Engine) -> None:

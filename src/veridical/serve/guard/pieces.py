@@ -29,14 +29,14 @@ class ChannelText:
 
 
 @dataclass(frozen=True)
-class End:
+class ChannelEnd:
     """End of a channel's text."""
 
     channel: Channel
 
 
 @dataclass(frozen=True)
-class Pass:
+class PassedContent:
     """Content that is not text of an answer, passed on once earlier content is settled.
 
     Attributes:
@@ -51,20 +51,20 @@ class Pass:
 
 
 @dataclass(frozen=True)
-class Drop:
+class DroppedContent:
     """Kinds of unchecked content that are left out of held answers."""
 
     kind: Kind
 
 
 @dataclass(frozen=True)
-class Over:
+class StreamEnd:
     """Event that ends the stream, such as ``[DONE]``."""
 
     render: Callable[[], bytes]
 
 
-Piece = ChannelText | End | Pass | Drop | Over
+Piece = ChannelText | ChannelEnd | PassedContent | DroppedContent | StreamEnd
 
 
 class Stream(Protocol):

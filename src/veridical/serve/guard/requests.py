@@ -17,7 +17,7 @@ from veridical.io.conversations import documents_of
 from veridical.io.http_body import LONGEST_ERROR, BodyError, parse_json
 from veridical.io.problems import RowProblem
 from veridical.io.prompt_sources import prompt_sources
-from veridical.serve.guard.answers import Answer, AnswerSummary, Handling, summary
+from veridical.serve.guard.answers import Answer, AnswerSummary, RejectionHandling, summary
 from veridical.serve.guard.chat import ChatApi
 from veridical.serve.guard.checking import Finding, Judge, spans_of
 from veridical.serve.guard.fields import NAMES, error_fields
@@ -26,9 +26,9 @@ from veridical.serve.guard.sse import UnreadableEvent
 from veridical.serve.guard.streams import (
     BROKEN,
     UNREADABLE,
-    Annotating,
-    Flight,
-    Holding,
+    AnnotatingStream,
+    HoldingStream,
+    StreamedReply,
     judge_all,
     monitored,
 )
@@ -43,10 +43,10 @@ if TYPE_CHECKING:
     import httpx
 
     from veridical.decide.policy_file import GuardRules
+    from veridical.serve.guard.answer_store import AnswerStore
     from veridical.serve.guard.answers import Mode
     from veridical.serve.guard.checking import SentenceChecker
     from veridical.serve.guard.fields import Kind
-    from veridical.serve.guard.kept import Kept
     from veridical.serve.guard.upstream import Upstream
 
 #: Headers of a client that are passed on.
@@ -61,14 +61,14 @@ _ON = "Go on with the answer from where it stops, without repeating it. "
 _log = logging.getLogger("veridical.guard")
 
 
-class Guarding(Protocol):
+class GuardProtocol(Protocol):
     """Guard of an upstream as its requests use it: :class:`~.guard.app.Guard`."""
 
     upstream: Upstream
     checker: SentenceChecker
     rules: GuardRules
     mode: Mode
-    kept: Kept | None
+    kept: AnswerStore | None
     passed: Collection[Kind]
     counts: Counter[str]
 
@@ -81,7 +81,7 @@ class Guarding(Protocol):
 class GuardRequest:
     """Request, from the client's body to the stored answer."""
 
-    def __init__(self, guard: Guarding, api: Api, body: dict[str, Any], scope: Scope) -> None:
+    def __init__(self, guard: GuardProtocol, api: Api, body: dict[str, Any], scope: Scope) -> None:
         self.guard, self.api = guard, api
         self.enforces = guard.mode in ("hold", "buffer")
         self.notes: list[str] = []
@@ -182,7 +182,7 @@ class GuardRequest:
         """Build an answer that is judged and handled as the policy states."""
         return Answer(
             self.judge(),
-            Handling(self.guard.rules, self._rewrite, self._again),
+            RejectionHandling(self.guard.rules, self._rewrite, self._again),
             enforce=self.enforces,
             whole=self.guard.mode == "buffer",
         )
@@ -268,7 +268,7 @@ class GuardRequest:
 
     async def _stream(self, response: httpx.Response, send: Send) -> None:
         guard = self.guard
-        flight = Flight(
+        flight = StreamedReply(
             self.api,
             self.api.stream(
                 strip=self.strip,
@@ -286,9 +286,9 @@ class GuardRequest:
         if guard.mode == "monitor":
             sent = monitored(flight, pieces)
         elif guard.mode == "annotate":
-            sent = Annotating(flight).run(pieces)
+            sent = AnnotatingStream(flight).run(pieces)
         else:
-            held = Holding(flight, open_on_error=guard.checker.on_error == "open")
+            held = HoldingStream(flight, open_on_error=guard.checker.on_error == "open")
             sent = held.run(pieces)
         await send(
             {
@@ -321,7 +321,7 @@ class GuardRequest:
             if kind != note:
                 self.guard.withheld(kind)
 
-    async def _keep_flight(self, flight: Flight) -> None:
+    async def _keep_flight(self, flight: StreamedReply) -> None:
         self._warn(flight.notes)
         if self.guard.mode == "monitor":
             await judge_all(flight)

@@ -10,12 +10,12 @@ from veridical.serve.guard.fields import Kind, error_fields, plain_fields
 from veridical.serve.guard.pieces import (
     MOST_ANSWERS,
     Channel,
+    ChannelEnd,
     ChannelText,
-    Drop,
-    End,
-    Over,
-    Pass,
+    DroppedContent,
+    PassedContent,
     Piece,
+    StreamEnd,
     Whole,
     entries_of,
     tokens_of,
@@ -59,10 +59,10 @@ class ResponsesStream:
 
     def read(self, event: SseEvent) -> Iterator[Piece]:
         if event.data is None:
-            yield Pass(None, lambda: KEEP_ALIVE)
+            yield PassedContent(None, lambda: KEEP_ALIVE)
             return
         if event.data.strip() == "[DONE]":
-            yield Over(lambda: rendered("[DONE]"))
+            yield StreamEnd(lambda: rendered("[DONE]"))
             return
         found = event.object
         kind = found.get("type", event.name)
@@ -73,14 +73,14 @@ class ResponsesStream:
         side = self._side(kind, found)
         if side is not None:
             if side not in self._passed:
-                yield Drop(side)
+                yield DroppedContent(side)
                 return
             self._place_of(found)
-            yield Pass(None, lambda: self._numbered(self._moved(found), kind), side)
+            yield PassedContent(None, lambda: self._numbered(self._moved(found), kind), side)
             return
         if kind == "error":
             error = error_fields(found.get("error") or found)
-            yield Pass(None, lambda: self._numbered({"type": kind, **error}, kind))
+            yield PassedContent(None, lambda: self._numbered({"type": kind, **error}, kind))
             return
         if kind in ("response.output_text.delta", "response.refusal.delta"):
             delta = found.get("delta")
@@ -95,12 +95,12 @@ class ResponsesStream:
         for channel, text in self._texts(kind, found):
             yield from self._catch_up(channel, text)
         inner = self._inner(found)
-        yield from (Drop(k) for k in inner if k not in self._passed)
+        yield from (DroppedContent(k) for k in inner if k not in self._passed)
         if kind in _LAST:
-            yield Over(lambda: self._snapshot(kind, found))
+            yield StreamEnd(lambda: self._snapshot(kind, found))
             return
         passed = next((k for k in inner if k in self._passed), None)
-        yield Pass(None, lambda: self._snapshot(kind, found), passed)
+        yield PassedContent(None, lambda: self._snapshot(kind, found), passed)
 
     def _side(self, kind: str, found: Mapping[str, Any]) -> Kind | None:
         """Return the kind of unchecked content of an event, or None."""
@@ -167,7 +167,7 @@ class ResponsesStream:
             yield ChannelText(channel, text[len(seen) :])
         if channel not in self._ended:
             self._ended.add(channel)
-            yield End(channel)
+            yield ChannelEnd(channel)
 
     def _place(self, *indexes: int) -> int:
         """Return the index of an item, or of a part of one, among the released ones."""

@@ -13,7 +13,7 @@ from veridical.serve.guard.answers import (
     TOO_LONG,
     Answer,
     AnswerStep,
-    Out,
+    ReleasedText,
     described,
     joined,
     summary,
@@ -21,7 +21,15 @@ from veridical.serve.guard.answers import (
 from veridical.serve.guard.checking import spans_of
 from veridical.serve.guard.cutting import Cutter
 from veridical.serve.guard.fields import NAMES, Kind
-from veridical.serve.guard.pieces import Channel, ChannelText, Drop, End, Over, Pass, Piece
+from veridical.serve.guard.pieces import (
+    Channel,
+    ChannelEnd,
+    ChannelText,
+    DroppedContent,
+    PassedContent,
+    Piece,
+    StreamEnd,
+)
 from veridical.serve.guard.sse import Events, SseEvent, UnreadableEvent, comment, events_of
 
 if TYPE_CHECKING:
@@ -35,7 +43,7 @@ _AHEAD = 1024
 
 
 @dataclass
-class Flight:
+class StreamedReply:
     """Answers of one streamed reply.
 
     Attributes:
@@ -92,7 +100,9 @@ class Flight:
         return {**found, "mode": self.mode, "choices": choices, "notes": notes}
 
 
-async def monitored(flight: Flight, pieces: AsyncIterator[bytes]) -> AsyncGenerator[bytes, None]:
+async def monitored(
+    flight: StreamedReply, pieces: AsyncIterator[bytes]
+) -> AsyncGenerator[bytes, None]:
     """Yield the bytes as received, each sent before it is examined.
 
     The text is judged by :func:`judge_all` afterwards.
@@ -119,20 +129,20 @@ async def monitored(flight: Flight, pieces: AsyncIterator[bytes]) -> AsyncGenera
         raise
 
 
-def _watch(flight: Flight, event: SseEvent) -> None:
+def _watch(flight: StreamedReply, event: SseEvent) -> None:
     for piece in flight.stream.read(event):
-        if isinstance(piece, Over):
+        if isinstance(piece, StreamEnd):
             flight.over = True
         elif isinstance(piece, ChannelText):
             answer = flight.answer(piece.channel)
             answer.received += piece.text
             answer.delivered += piece.text
             answer._tokens += piece.tokens
-        elif isinstance(piece, (Pass, Drop)):
+        elif isinstance(piece, (PassedContent, DroppedContent)):
             flight.unchecked(piece.kind)
 
 
-async def judge_all(flight: Flight) -> None:
+async def judge_all(flight: StreamedReply) -> None:
     """Judge the text of all observed channels."""
     for answer in flight.answers.values():
         cutter = Cutter()
@@ -144,10 +154,10 @@ async def judge_all(flight: Flight) -> None:
             answer.steps.append(AnswerStep(piece, finding, "released", piece))
 
 
-class Annotating:
+class AnnotatingStream:
     """Stream that passes events on as received, with findings as comments in between."""
 
-    def __init__(self, flight: Flight) -> None:
+    def __init__(self, flight: StreamedReply) -> None:
         self._flight = flight
         self._cutters: dict[Channel, Cutter] = {}
         self._places: dict[Channel, int] = {}
@@ -223,11 +233,11 @@ class Annotating:
                         answer.failed = TOO_LONG
                         continue
                     self._start(piece.channel, cutter.feed(piece.text))
-                elif isinstance(piece, End) and piece.channel in self._cutters:
+                elif isinstance(piece, ChannelEnd) and piece.channel in self._cutters:
                     self._start(piece.channel, self._cutters[piece.channel].end())
-                elif isinstance(piece, (Pass, Drop)):
+                elif isinstance(piece, (PassedContent, DroppedContent)):
                     flight.unchecked(piece.kind)
-                elif isinstance(piece, Over):
+                elif isinstance(piece, StreamEnd):
                     ended = True
             raw = flight.stream.stripped(event)
         except UnreadableEvent as e:
@@ -271,7 +281,7 @@ async def _next(events: AsyncIterator[SseEvent]) -> SseEvent:
 
 
 @dataclass(frozen=True)
-class _Settled:
+class _PieceOutcome:
     """Outcome of a piece of a channel.
 
     Attributes:
@@ -279,7 +289,7 @@ class _Settled:
         blocked: whether the channel is blocked, and ``now``: whether by this piece.
     """
 
-    out: tuple[Out, ...] = ()
+    out: tuple[ReleasedText, ...] = ()
     delivered: str = ""
     blocked: bool = False
     now: bool = False
@@ -287,21 +297,21 @@ class _Settled:
 
 #: Item read from a stream: a piece with its pending outcome if its channel has text, or an event
 #: that is released as it is.
-_Turn = tuple[Piece | bytes, "asyncio.Task[_Settled] | None"]
+_Turn = tuple[Piece | bytes, "asyncio.Task[_PieceOutcome] | None"]
 
 
-class Holding:
+class HoldingStream:
     """Stream that releases text when it is checked: by sentence, or all at its end.
 
     Pieces of one answer are settled in order; several answers are checked concurrently. Text is
     released in the order of arrival, whatever took longer.
     """
 
-    def __init__(self, flight: Flight, *, open_on_error: bool) -> None:
+    def __init__(self, flight: StreamedReply, *, open_on_error: bool) -> None:
         self._flight = flight
         self._open = open_on_error
         self._over = False
-        self._last: dict[Channel, asyncio.Task[_Settled]] = {}
+        self._last: dict[Channel, asyncio.Task[_PieceOutcome]] = {}
         self._sent: dict[Channel, str] = {}
 
     async def run(self, pieces: AsyncIterator[bytes]) -> AsyncGenerator[bytes, None]:
@@ -313,7 +323,7 @@ class Holding:
         try:
             async with contextlib.aclosing(turns if flight.alone else _ahead(turns)) as coming:
                 async for piece, work in coming:
-                    if isinstance(piece, Over):
+                    if isinstance(piece, StreamEnd):
                         over = piece.render
                         break
                     for out in await self._take(piece, work):
@@ -358,16 +368,18 @@ class Holding:
                 continue
             for piece in carried:
                 work = None
-                if isinstance(piece, (ChannelText, End)) or (
-                    isinstance(piece, Pass) and piece.channel in flight.answers
+                if isinstance(piece, (ChannelText, ChannelEnd)) or (
+                    isinstance(piece, PassedContent) and piece.channel in flight.answers
                 ):
                     assert piece.channel is not None
                     work = self._begin(piece.channel, piece)
                 yield piece, work
-                if isinstance(piece, Over):
+                if isinstance(piece, StreamEnd):
                     return
 
-    def _begin(self, channel: Channel, piece: ChannelText | End | Pass) -> asyncio.Task[_Settled]:
+    def _begin(
+        self, channel: Channel, piece: ChannelText | ChannelEnd | PassedContent
+    ) -> asyncio.Task[_PieceOutcome]:
         """Settle a piece once the earlier ones of its channel are settled."""
         self._flight.answer(channel)
         work = self._settled(channel, piece, self._last.get(channel))
@@ -377,36 +389,38 @@ class Holding:
     async def _settled(
         self,
         channel: Channel,
-        piece: ChannelText | End | Pass,
-        before: asyncio.Task[_Settled] | None,
-    ) -> _Settled:
+        piece: ChannelText | ChannelEnd | PassedContent,
+        before: asyncio.Task[_PieceOutcome] | None,
+    ) -> _PieceOutcome:
         if before is not None:
             await before
         answer = self._flight.answer(channel)
         over = answer.over
-        out: list[Out] = []
+        out: list[ReleasedText] = []
         if isinstance(piece, ChannelText):
             out = await answer.take(piece.text, piece.tokens)
-        elif isinstance(piece, End):
+        elif isinstance(piece, ChannelEnd):
             out = await answer.end()
         now = answer.blocked and not over
-        return _Settled(tuple(out), answer.delivered, answer.blocked, now)
+        return _PieceOutcome(tuple(out), answer.delivered, answer.blocked, now)
 
-    async def _take(self, piece: Piece | bytes, work: asyncio.Task[_Settled] | None) -> list[bytes]:
+    async def _take(
+        self, piece: Piece | bytes, work: asyncio.Task[_PieceOutcome] | None
+    ) -> list[bytes]:
         """Return the events in whose form a piece is released."""
         if isinstance(piece, bytes):
             return [piece]
-        if isinstance(piece, Drop):
+        if isinstance(piece, DroppedContent):
             self._flight.unchecked(piece.kind, withheld=True)
             return []
-        settled = _Settled() if work is None else await work
-        if isinstance(piece, (ChannelText, End)):
+        settled = _PieceOutcome() if work is None else await work
+        if isinstance(piece, (ChannelText, ChannelEnd)):
             return self._let_out(piece.channel, settled)
-        assert isinstance(piece, Pass)
+        assert isinstance(piece, PassedContent)
         self._flight.unchecked(piece.kind)
         return [] if settled.blocked else [piece.render()]
 
-    def _let_out(self, channel: Channel, settled: _Settled) -> list[bytes]:
+    def _let_out(self, channel: Channel, settled: _PieceOutcome) -> list[bytes]:
         flight, stream = self._flight, self._flight.stream
         parts = joined(settled.out)
         if parts:
@@ -421,7 +435,7 @@ class Holding:
     async def _settle(self) -> list[bytes]:
         """Release the rest of texts whose end was not reported."""
         channels = list(self._flight.answers)
-        ended = await asyncio.gather(*(self._settled(c, End(c), None) for c in channels))
+        ended = await asyncio.gather(*(self._settled(c, ChannelEnd(c), None) for c in channels))
         found = zip(channels, ended, strict=True)
         return [event for channel, settled in found for event in self._let_out(channel, settled)]
 
@@ -458,5 +472,5 @@ async def _ahead(turns: AsyncGenerator[_Turn, None]) -> AsyncGenerator[_Turn, No
         await asyncio.gather(reading, return_exceptions=True)
 
 
-def _any_blocked(flight: Flight) -> bool:
+def _any_blocked(flight: StreamedReply) -> bool:
     return any(answer.blocked for answer in flight.answers.values())

@@ -15,7 +15,7 @@ from veridical.errors import UsageError, VeridicalError
 if TYPE_CHECKING:
     from veridical.core.records import Record
     from veridical.diff.comparing import Texts
-    from veridical.serve.pages.opened import OpenRun
+    from veridical.serve.pages.open_run import OpenRun
 
 #: Maximum seconds that a request waits: small runs are compared by then.
 _PATIENCE = 0.5

@@ -1,4 +1,4 @@
-"""The page of a review: a desk, by HTTP."""
+"""Review page over HTTP."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from pydantic import ValidationError
 
 from veridical.report.html import asset as report_asset
-from veridical.review.desk import Desk, Given
-from veridical.serve.pages.door import Door, asset, json_body, page_app, whole_number
+from veridical.review.service import ReviewService, SubmittedLabel
+from veridical.serve.pages.access import PageAccess, asset, json_body, page_app, whole_number
 from veridical.serve.problems import Problem, invalid_request
 
 if TYPE_CHECKING:
@@ -21,8 +21,10 @@ if TYPE_CHECKING:
 _LONGEST_COMMENT = 20_000
 
 
-def review_app(desk: Desk, door: Door, *, finished: Callable[[], None] | None = None) -> FastAPI:
-    """Build the page of a review desk.
+def review_app(
+    service: ReviewService, access: PageAccess, *, finished: Callable[[], None] | None = None
+) -> FastAPI:
+    """Build the review page.
 
     Args:
         finished: called after the label that completes the estimate.
@@ -37,27 +39,29 @@ def review_app(desk: Desk, door: Door, *, finished: Callable[[], None] | None = 
         "review.js": asset("review.js"),
         "agreement.js": asset("agreement.js"),
     }
-    app = page_app(door, "review.html", static, "Review")
+    app = page_app(access, "review.html", static, "Review")
 
     async def session(request: Request) -> Response:
-        return JSONResponse(await asyncio.to_thread(desk.session, door.name(request)))
+        return JSONResponse(await asyncio.to_thread(service.session, access.name(request)))
 
     async def queue(request: Request) -> Response:
         only = request.query_params.get("only", "all")
         if only not in ("all", "open", "done"):
             raise Problem(422, "only must be all, open or done")
         number = whole_number(request, "page", 0)
-        return JSONResponse(await asyncio.to_thread(desk.page, door.name(request), number, only))
+        return JSONResponse(
+            await asyncio.to_thread(service.page, access.name(request), number, only)
+        )
 
     async def following(request: Request) -> Response:
         after = request.query_params.get("after")
         row = None if after is None else whole_number(request, "after", 0)
-        found = await asyncio.to_thread(desk.next, door.name(request), row)
+        found = await asyncio.to_thread(service.next, access.name(request), row)
         return JSONResponse({"answer": found})
 
     async def answer(request: Request) -> Response:
         row = whole_number(request, "row", 0)
-        found = await asyncio.to_thread(desk.answer, door.name(request), row)
+        found = await asyncio.to_thread(service.answer, access.name(request), row)
         if found is None:
             raise Problem(404, f"the run has no row {row}")
         return JSONResponse({"answer": found})
@@ -65,10 +69,10 @@ def review_app(desk: Desk, door: Door, *, finished: Callable[[], None] | None = 
     async def label(request: Request) -> Response:
         body = await json_body(request)
         try:
-            given = Given.model_validate(body)
+            given = SubmittedLabel.model_validate(body)
         except ValidationError as e:
             raise invalid_request(e.errors()) from None
-        found = await asyncio.to_thread(desk.label, door.name(request), given)
+        found = await asyncio.to_thread(service.label, access.name(request), given)
         return JSONResponse({"answer": found})
 
     async def done(request: Request) -> Response:
@@ -76,10 +80,10 @@ def review_app(desk: Desk, door: Door, *, finished: Callable[[], None] | None = 
         seconds = body.get("seconds")
         if not isinstance(seconds, (int, float)) or not 0 <= seconds <= 1e7:
             seconds = None
-        who = door.name(request)
-        found = await asyncio.to_thread(desk.done, who, _row(body), seconds)
-        answer = {"answer": found, "session": await asyncio.to_thread(desk.session, who)}
-        if finished is not None and await asyncio.to_thread(desk.is_done):
+        who = access.name(request)
+        found = await asyncio.to_thread(service.done, who, _row(body), seconds)
+        answer = {"answer": found, "session": await asyncio.to_thread(service.session, who)}
+        if finished is not None and await asyncio.to_thread(service.is_done):
             finished()
         return JSONResponse(answer)
 
@@ -88,13 +92,13 @@ def review_app(desk: Desk, door: Door, *, finished: Callable[[], None] | None = 
         text = body.get("comment")
         if not isinstance(text, str) or len(text) > _LONGEST_COMMENT:
             raise Problem(422, f"comment must be a text of at most {_LONGEST_COMMENT:,} characters")
-        await asyncio.to_thread(desk.comment, door.name(request), _row(body), text)
+        await asyncio.to_thread(service.comment, access.name(request), _row(body), text)
         return JSONResponse({})
 
     async def agreement(request: Request) -> Response:
-        if not desk.adjudicates(door.name(request)):
+        if not service.adjudicates(access.name(request)):
             raise Problem(403, "agreement is shown only to the adjudicator")
-        return JSONResponse(await asyncio.to_thread(desk.agreement))
+        return JSONResponse(await asyncio.to_thread(service.agreement))
 
     async def adjudicate(request: Request) -> Response:
         body = await json_body(request)
@@ -103,11 +107,11 @@ def review_app(desk: Desk, door: Door, *, finished: Callable[[], None] | None = 
             raise Problem(422, "unit must be an object")
         if decided not in ("supported", "says_nothing", "contradicted", "not_a_claim"):
             raise Problem(422, "label must be one of the four labels")
-        await asyncio.to_thread(desk.adjudicate, door.name(request), _row(body), unit, decided)
+        await asyncio.to_thread(service.adjudicate, access.name(request), _row(body), unit, decided)
         return JSONResponse({})
 
     async def estimate(request: Request) -> Response:
-        return JSONResponse(await asyncio.to_thread(desk.estimate))
+        return JSONResponse(await asyncio.to_thread(service.estimate))
 
     for path, method, route in (
         ("/api/me", "GET", session),

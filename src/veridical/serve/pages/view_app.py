@@ -15,10 +15,10 @@ from veridical.core.verdict_cuts import Verdict
 from veridical.diff.paging import Only
 from veridical.errors import UsageError, VeridicalError
 from veridical.report.html import asset as report_asset
-from veridical.serve.pages.door import Door, asset, json_body, page_app, whole_number
-from veridical.serve.pages.opened import Order
+from veridical.serve.pages.access import PageAccess, asset, json_body, page_app, whole_number
+from veridical.serve.pages.open_run import Order
 from veridical.serve.pages.pasted import Pasted, steps
-from veridical.serve.pages.shelf import Shelf
+from veridical.serve.pages.run_index import RunIndex
 from veridical.serve.problems import Problem, invalid_request
 
 if TYPE_CHECKING:
@@ -40,7 +40,9 @@ _SCRIPTS = (
 )
 
 
-def view_app(shelf: Shelf, door: Door, engine: Engine, llm: str | None = None) -> FastAPI:
+def view_app(
+    run_index: RunIndex, access: PageAccess, engine: Engine, llm: str | None = None
+) -> FastAPI:
     """Build the page of runs.
 
     Args:
@@ -55,18 +57,18 @@ def view_app(shelf: Shelf, door: Door, engine: Engine, llm: str | None = None) -
         "theme.js": report_asset("theme.js"),
         **{name: asset(name) for name in _SCRIPTS},
     }
-    app = page_app(door, "view.html", static, "Runs")
+    app = page_app(access, "view.html", static, "Runs")
     checks = asyncio.Semaphore(_CHECKS)
 
     async def index(request: Request) -> Response:
-        entries = await asyncio.to_thread(shelf.entries)
-        named = await asyncio.to_thread(shelf.named)
+        entries = await asyncio.to_thread(run_index.entries)
+        named = await asyncio.to_thread(run_index.named)
         about = {"entries": entries, "named": named, "llm": llm}
         return JSONResponse(about)
 
     async def run(request: Request) -> Response:
         key = _key(request, "key")
-        return JSONResponse(await asyncio.to_thread(lambda: shelf.run(key).told()))
+        return JSONResponse(await asyncio.to_thread(lambda: run_index.run(key).told()))
 
     async def records(request: Request) -> Response:
         key, page = _key(request, "key"), whole_number(request, "page", 0)
@@ -75,33 +77,33 @@ def view_app(shelf: Shelf, door: Door, engine: Engine, llm: str | None = None) -
         find = request.query_params.get("find", "").strip()
         if len(find) > _LONGEST_FIND:
             raise Problem(422, f"find must be of at most {_LONGEST_FIND} characters")
-        found = await asyncio.to_thread(lambda: shelf.run(key).page(page, order, verdict, find))
+        found = await asyncio.to_thread(lambda: run_index.run(key).page(page, order, verdict, find))
         return JSONResponse(found)
 
     async def record(request: Request) -> Response:
         key, row = _key(request, "key"), whole_number(request, "row", 0)
-        return JSONResponse(await asyncio.to_thread(lambda: shelf.run(key).record(row)))
+        return JSONResponse(await asyncio.to_thread(lambda: run_index.run(key).record(row)))
 
     async def compare(request: Request) -> Response:
         a, b, page = _key(request, "a"), _key(request, "b"), whole_number(request, "page", 0)
         only: Only = _one_of(request, "only", get_args(Only), "changed")
-        return JSONResponse(await asyncio.to_thread(shelf.compared, a, b, page, only))
+        return JSONResponse(await asyncio.to_thread(run_index.compared, a, b, page, only))
 
     async def several(request: Request) -> Response:
         keys = request.query_params.get("keys", "").split(",")
         if not all(map(_KEY.fullmatch, keys)):
             raise Problem(422, "keys must be keys of runs, comma-separated")
-        return JSONResponse(await asyncio.to_thread(shelf.several, keys))
+        return JSONResponse(await asyncio.to_thread(run_index.several, keys))
 
     async def figures(request: Request) -> Response:
-        return JSONResponse(await asyncio.to_thread(shelf.figures, _key(request, "key")))
+        return JSONResponse(await asyncio.to_thread(run_index.figures, _key(request, "key")))
 
     async def report(request: Request) -> Response:
-        return _whole(await asyncio.to_thread(shelf.report, _key(request, "key")))
+        return _whole(await asyncio.to_thread(run_index.report, _key(request, "key")))
 
     async def comparison(request: Request) -> Response:
         a, b = _key(request, "a"), _key(request, "b")
-        return _whole(await asyncio.to_thread(shelf.comparison, a, b))
+        return _whole(await asyncio.to_thread(run_index.comparison, a, b))
 
     def _whole(page: str) -> Response:
         policy = _POLICY.search(page)

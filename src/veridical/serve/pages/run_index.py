@@ -21,7 +21,7 @@ from veridical.errors import UsageError, VeridicalError
 from veridical.files.rundir import RunFiles
 from veridical.report.stored import BENCH_FILE, kind_of, write_stored
 from veridical.serve.pages.compared import RunComparison
-from veridical.serve.pages.opened import PAGE, REST, OpenRun, facts, is_live
+from veridical.serve.pages.open_run import PAGE, REST, OpenRun, facts, is_live
 from veridical.text.display import cut, display
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ _GLANCE = 16 << 20
 
 
 @dataclass(frozen=True)
-class ShelfEntry:
+class IndexEntry:
     """Entry of the index.
 
     Attributes:
@@ -51,7 +51,7 @@ class ShelfEntry:
     path: Path
 
 
-class _Glance(NamedTuple):
+class _OutcomeSummary(NamedTuple):
     """Outcome of a run when it was last ``changed``; it is not read again before ``rest``."""
 
     changed: float
@@ -62,7 +62,7 @@ class _Glance(NamedTuple):
         return changed == self.changed or time.monotonic() < self.rest
 
 
-class Shelf:
+class RunIndex:
     """Runs, benchmarks and figures below some paths.
 
     Args:
@@ -74,11 +74,11 @@ class Shelf:
 
     def __init__(self, paths: Iterable[Path]) -> None:
         self.paths = list(paths)
-        self._entries: dict[str, ShelfEntry] = {}
+        self._entries: dict[str, IndexEntry] = {}
         self._runs: OrderedDict[str, OpenRun] = OrderedDict()
         self._compared: OrderedDict[tuple[str, str], RunComparison] = OrderedDict()
         self._kinds: dict[Path, tuple[tuple[int, int], str | None]] = {}
-        self._glances: dict[str, _Glance] = {}
+        self._glances: dict[str, _OutcomeSummary] = {}
         self._named: dict[Path, list[str]] = {}
         self._guard = threading.RLock()
         self._comparing, self._glancing = threading.Lock(), threading.Lock()
@@ -86,11 +86,11 @@ class Shelf:
             self._check(path)
 
     @classmethod
-    def of_usual(cls, folder: Path) -> Shelf:
+    def of_usual(cls, folder: Path) -> RunIndex:
         """Index a folder that may not exist yet."""
-        shelf = cls(())
-        shelf.paths = [folder]
-        return shelf
+        run_index = cls(())
+        run_index.paths = [folder]
+        return run_index
 
     def _check(self, path: Path) -> None:
         name = display(path)
@@ -111,7 +111,7 @@ class Shelf:
 
     def entries(self) -> list[dict[str, Any]]:
         """Return the current entries, the newest first."""
-        found: dict[str, ShelfEntry] = {}
+        found: dict[str, IndexEntry] = {}
         for path in self.paths:
             for entry in self._below(path, DEEPEST):
                 found[entry.key] = entry
@@ -128,7 +128,7 @@ class Shelf:
         found = (self._entry(path) for path in self.paths)
         return [entry.key for entry in found if entry is not None and entry.kind == "run"]
 
-    def entry(self, key: str) -> ShelfEntry:
+    def entry(self, key: str) -> IndexEntry:
         """Return the entry of a key.
 
         Raises:
@@ -279,7 +279,7 @@ class Shelf:
             "notes": [str(note) for note in told.get("notes") or []],
         }
 
-    def _line(self, entry: ShelfEntry) -> dict[str, Any]:
+    def _line(self, entry: IndexEntry) -> dict[str, Any]:
         glance = self._glances.get(entry.key)
         line = {
             "key": entry.key,
@@ -295,7 +295,7 @@ class Shelf:
             line["live"] = is_live(entry.path)
         return line
 
-    def _inputs(self, entry: ShelfEntry) -> list[str]:
+    def _inputs(self, entry: IndexEntry) -> list[str]:
         """Return the names of the files that a run checks; cached, as they do not change."""
         known = self._named.get(entry.path)
         if known is None:
@@ -327,11 +327,11 @@ class Shelf:
                 except (VeridicalError, OSError, ValueError) as e:
                     found = {"outcome": str(e), "records": 0, "cards": []}
                 rest = time.monotonic() + REST * (time.monotonic() - begun)
-                self._glances[line["key"]] = _Glance(line["changed"], rest, found)
+                self._glances[line["key"]] = _OutcomeSummary(line["changed"], rest, found)
         finally:
             self._glancing.release()
 
-    def _below(self, path: Path, depth: int) -> Iterator[ShelfEntry]:
+    def _below(self, path: Path, depth: int) -> Iterator[IndexEntry]:
         found = self._entry(path)
         own = set()  # belongs to the run
         if found is not None:
@@ -349,7 +349,7 @@ class Shelf:
             if child.name not in own and (child.is_dir() or child.suffix == ".json"):
                 yield from self._below(child, depth - 1)
 
-    def _entry(self, path: Path) -> ShelfEntry | None:
+    def _entry(self, path: Path) -> IndexEntry | None:
         kind = None
         if (path / "manifest.json").is_file() and (path / "run.lock").exists():
             kind = "run"
@@ -361,7 +361,7 @@ class Shelf:
             return None
         name = str(path.resolve())
         key = hashlib.blake2b(name.encode("utf-8", "surrogateescape"), digest_size=8).hexdigest()
-        return ShelfEntry(key, kind, path)
+        return IndexEntry(key, kind, path)
 
     def _figures_kind(self, path: Path) -> str | None:
         """Return the kind of figures in a JSON file, by its members; cached until it changes."""
@@ -398,7 +398,7 @@ def _written(write: Callable[[Path], Any]) -> str:
         return path.read_text("utf-8")
 
 
-def _changed(entry: ShelfEntry) -> float:
+def _changed(entry: IndexEntry) -> float:
     """Return the time of an entry's last change, in seconds."""
     paths = [entry.path]
     if entry.path.is_dir():

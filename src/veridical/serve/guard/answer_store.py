@@ -22,7 +22,7 @@ from veridical.files.rowlog import append_to, mend, write_all
 from veridical.files.rundir import RunDirectory
 from veridical.io.columns import Columns
 from veridical.io.problems import RowProblem
-from veridical.serve.patience import in_time
+from veridical.serve.timeouts import with_timeout
 from veridical.version import __version__
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ RECORDS = "records.jsonl"
 _log = logging.getLogger("veridical.guard")
 
 
-class Kept:
+class AnswerStore:
     """Run directory of a guard, which grows by one record per answer.
 
     Args:
@@ -97,7 +97,7 @@ class Kept:
                 await asyncio.to_thread(self.directory.write_error, where)
             return
         try:
-            result = await in_time(self._checker.line(record), self._checker.deadline)
+            result = await with_timeout(self._checker.line(record), self._checker.deadline)
             async with self._writing:
                 await asyncio.to_thread(self._write, record, result, found)
         except TimeoutError:  # the answer is stored nevertheless

@@ -42,7 +42,7 @@ _MOST_UNUSED = 5  # maximum unused columns that an answer lists
 
 
 @dataclass(frozen=True)
-class Wanted:
+class ScoringRequest:
     """Scoring of a request's records."""
 
     scorers: Sequence[BoundScorer]
@@ -74,7 +74,7 @@ class Offers:
         claims: bool = False,
         policy: Mapping[str, Any] | None = None,
         strictness: Strictness | None = None,
-    ) -> Wanted:
+    ) -> ScoringRequest:
         """Validate a request's scoring options.
 
         Raises:
@@ -88,7 +88,7 @@ class Offers:
         except UsageError as e:
             raise Problem(422, str(e), errors=[{"field": "scorers", "error": str(e)}]) from None
         decides = None if policy is None else _policy(policy, run.scorers)
-        return Wanted(tuple(run.scorers), decides, strictness)
+        return ScoringRequest(tuple(run.scorers), decides, strictness)
 
     def check_text(self, scorers: str) -> None:
         """Refuse scorers whose parameters name a resource that is not offered. Nothing is opened.

@@ -10,9 +10,9 @@ import pytest
 from review_runs import items_of, label_all, make_run, rows
 
 from veridical.errors import UsageError
-from veridical.review.desk import Desk, Given, people_of
 from veridical.review.events import read_events
 from veridical.review.items import Items
+from veridical.review.service import ReviewService, SubmittedLabel, people_of
 
 
 @pytest.fixture(scope="module")
@@ -29,7 +29,7 @@ def items(run: Path) -> Items:
 
 
 def test_an_answer_has_its_sentences_and_sources_and_no_score(items: Items) -> None:
-    desk = Desk(items, ("ann",))
+    desk = ReviewService(items, ("ann",))
     told = desk.answer("ann", 3)
     assert told is not None
     response = rows(12)[3]["response"]
@@ -49,14 +49,14 @@ def test_an_answer_has_its_sentences_and_sources_and_no_score(items: Items) -> N
 def test_scores_are_shown_once_the_answer_is_done_and_a_change_is_then_not_blind(
     items: Items, run: Path
 ) -> None:
-    desk = Desk(items, ("ann",))
+    desk = ReviewService(items, ("ann",))
     with pytest.raises(UsageError, match="2 of 2 statements have no label"):
         desk.done("ann", 3)
     label_all(desk, "ann", 3, "supported", "contradicted")
     told = desk.answer("ann", 3)
     assert told is not None and told["done"]
     assert told["reveal"]["risk"] is not None and told["reveal"]["scores"]
-    desk.label("ann", Given(row=3, unit=1, label="supported"))
+    desk.label("ann", SubmittedLabel(row=3, unit=1, label="supported"))
     desk.close()
     events = [e for e in read_events(run / "labels.jsonl") if e.event == "label"]
     assert [(e.label, e.blind) for e in events] == [
@@ -67,7 +67,7 @@ def test_scores_are_shown_once_the_answer_is_done_and_a_change_is_then_not_blind
 
 
 def test_with_show_labels_are_not_blind(items: Items, run: Path) -> None:
-    desk = Desk(items, ("ann",), show=True)
+    desk = ReviewService(items, ("ann",), show=True)
     told = desk.answer("ann", 3)
     assert told is not None and told["reveal"] is not None
     assert all(len(unit) == 6 for unit in told["reveal"]["units"])  # the last is the kind
@@ -77,7 +77,7 @@ def test_with_show_labels_are_not_blind(items: Items, run: Path) -> None:
 
 
 def test_another_persons_labels_are_not_told(items: Items) -> None:
-    desk = Desk(items, ("ann", "ben"), double=1.0)
+    desk = ReviewService(items, ("ann", "ben"), double=1.0)
     label_all(desk, "ann", 3, "contradicted")
     assert "contradicted" not in json.dumps(desk.answer("ben", 3))
     assert desk.page("ben", 0)["answers"][3]["state"] == "open"
@@ -86,12 +86,12 @@ def test_another_persons_labels_are_not_told(items: Items) -> None:
 
 
 def test_missed_statements_evidence_and_comments_are_kept(items: Items, run: Path) -> None:
-    desk = Desk(items, ("ann",))
-    told = desk.label("ann", Given(row=4, span=(0, 3), label="says_nothing"))
+    desk = ReviewService(items, ("ann",))
+    told = desk.label("ann", SubmittedLabel(row=4, span=(0, 3), label="says_nothing"))
     (missed,) = [u for u in told["units"] if u["missed"]]
     assert (missed["start"], missed["end"], missed["level"]) == (0, 3, "span")
     mark: Any = (("context", 0, 0, 5),)
-    desk.label("ann", Given(row=4, unit=0, label="supported", evidence=mark, seconds=1.5))
+    desk.label("ann", SubmittedLabel(row=4, unit=0, label="supported", evidence=mark, seconds=1.5))
     desk.comment("ann", 4, "Odd.")
     told = desk.answer("ann", 4) or {}
     assert told["units"][0]["evidence"] == [["context", 0, 0, 5]] and told["comment"] == "Odd."
@@ -105,8 +105,8 @@ def test_missed_statements_evidence_and_comments_are_kept(items: Items, run: Pat
     "given, told",
     [
         ({"row": 99, "unit": 0}, "no row 99"),
-        ({"row": 3, "unit": 7}, "no such unit"),
-        ({"row": 3}, "no such unit"),
+        ({"row": 3, "unit": 7}, "no unit with this number"),
+        ({"row": 3}, "no unit with this number"),
         ({"row": 3, "span": (3, 3)}, "not within the answer"),
         ({"row": 3, "span": (0, 9999)}, "not within the answer"),
         ({"row": 3, "unit": 0, "evidence": (("context", 5, 0, 1),)}, "not a part of a source"),
@@ -116,15 +116,15 @@ def test_missed_statements_evidence_and_comments_are_kept(items: Items, run: Pat
 def test_what_is_no_part_of_the_run_is_refused(
     items: Items, run: Path, given: dict[str, Any], told: str
 ) -> None:
-    desk = Desk(items, ("ann",))
+    desk = ReviewService(items, ("ann",))
     with pytest.raises(UsageError, match=told):
-        desk.label("ann", Given(label="supported", **given))
+        desk.label("ann", SubmittedLabel(label="supported", **given))
     desk.close()
     assert (run / "labels.jsonl").read_bytes() == b""
 
 
 def test_an_empty_answer_is_one_unit(items: Items) -> None:
-    desk = Desk(items, ("ann",))
+    desk = ReviewService(items, ("ann",))
     told = desk.answer("ann", 12)
     assert told is not None and [u["level"] for u in told["units"]] == ["response"]
     label_all(desk, "ann", 12, "not_a_claim")
@@ -132,26 +132,26 @@ def test_an_empty_answer_is_one_unit(items: Items) -> None:
 
 
 def test_only_one_process_has_the_labels_open(items: Items) -> None:
-    desk = Desk(items, ("ann",))
+    desk = ReviewService(items, ("ann",))
     with pytest.raises(UsageError, match="open in another process"):
-        Desk(items, ("ann",))
+        ReviewService(items, ("ann",))
     desk.close()
-    Desk(items, ("ann",)).close()
+    ReviewService(items, ("ann",)).close()
 
 
 def test_labels_of_another_input_are_refused(items: Items, run: Path) -> None:
-    desk = Desk(items, ("ann",))
+    desk = ReviewService(items, ("ann",))
     label_all(desk, "ann", 3, "supported")
     desk.close()
     path = run / "labels.jsonl"
     path.write_text(path.read_text().replace(items.digests[3], "f" * 32))
     with pytest.raises(UsageError, match="labels of row 3 belong to another record"):
-        Desk(items, ("ann",))
+        ReviewService(items, ("ann",))
     path.unlink()
 
 
 def test_the_adjudicator_sees_both_labels_unnamed_and_decides(items: Items) -> None:
-    desk = Desk(items, ("ann", "ben"), double=1.0)
+    desk = ReviewService(items, ("ann", "ben"), double=1.0)
     assert desk.visitors() == ("ann", "ben", "adjudicator")
     label_all(desk, "ann", 3, "supported")
     label_all(desk, "ben", 3, "supported", "contradicted")
@@ -164,14 +164,14 @@ def test_the_adjudicator_sees_both_labels_unnamed_and_decides(items: Items) -> N
     with pytest.raises(UsageError, match="no reviewer has labelled"):
         desk.adjudicate("adjudicator", 3, {**case["unit"], "end": 1}, "supported")
     with pytest.raises(UsageError, match="cannot label answers"):
-        desk.label("adjudicator", Given(row=3, unit=0, label="supported"))
+        desk.label("adjudicator", SubmittedLabel(row=3, unit=0, label="supported"))
     desk.adjudicate("adjudicator", 3, case["unit"], "contradicted")
     assert desk.agreement()["open"] == []
     desk.close()
 
 
 def test_the_estimate_is_also_by_group(items: Items) -> None:
-    desk = Desk(items, ("ann",), order="neyman", budget=8)
+    desk = ReviewService(items, ("ann",), order="neyman", budget=8)
     while (told := desk.next("ann")) is not None:
         label_all(desk, "ann", told["row"], "supported")
     told = desk.estimate()
@@ -184,7 +184,7 @@ def test_the_estimate_is_also_by_group(items: Items) -> None:
 
 
 def test_it_ends_when_the_interval_is_narrow_enough(items: Items) -> None:
-    desk = Desk(items, ("ann",), order="neyman", budget=13, width=0.6)
+    desk = ReviewService(items, ("ann",), order="neyman", budget=13, width=0.6)
     count = 0
     while (told := desk.next("ann")) is not None:
         label_all(desk, "ann", told["row"], "supported")

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from veridical.serve.patience import in_time
 from veridical.serve.security import Secured
+from veridical.serve.timeouts import with_timeout
 
 SCOPE = {
     "type": "http",
@@ -27,9 +27,9 @@ async def test_what_is_in_time_is_given() -> None:
     async def wrong() -> None:
         raise ValueError("wrong")
 
-    assert await in_time(soon(), 5) == 3
+    assert await with_timeout(soon(), 5) == 3
     with pytest.raises(ValueError, match="wrong"):
-        await in_time(wrong(), 5)
+        await with_timeout(wrong(), 5)
 
 
 async def test_what_is_late_is_cancelled() -> None:
@@ -42,7 +42,7 @@ async def test_what_is_late_is_cancelled() -> None:
             stopped.set()
 
     with pytest.raises(TimeoutError):
-        await in_time(late(), 0.01)
+        await with_timeout(late(), 0.01)
     await asyncio.wait_for(stopped.wait(), 5)
 
 
@@ -55,7 +55,7 @@ async def test_what_nobody_waits_for_any_more_is_cancelled() -> None:
         finally:
             stopped.set()
 
-    waiting = asyncio.ensure_future(in_time(long(), 60))
+    waiting = asyncio.ensure_future(with_timeout(long(), 60))
     await asyncio.sleep(0.01)
     waiting.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -73,7 +73,7 @@ async def test_a_cancellation_at_the_moment_of_the_end_is_not_swallowed(steps: i
         return await ended
 
     async def request() -> None:
-        await in_time(work(), 60)
+        await with_timeout(work(), 60)
         after.append("went on")
         await asyncio.sleep(60)
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 @dataclass
-class Purse:
+class Billing:
     """Payment for the calls of one request, or of one job in one session of the server.
 
     Attributes:
@@ -48,16 +48,16 @@ class Purse:
         return self._told - before
 
 
-class PaidRun(Job):
+class BilledRun(Job):
     """Run whose LLM calls have a payer.
 
     When it resumes an earlier one, replies obtained then are not requested and paid again.
     """
 
     def __init__(
-        self, inputs: Any, scorers: Sequence[BoundScorer], purse: Purse, **options: Any
+        self, inputs: Any, scorers: Sequence[BoundScorer], billing: Billing, **options: Any
     ) -> None:
-        self._purse = purse
+        self._purse = billing
         super().__init__(inputs, list(scorers), **options)
 
     def _open_account(self, inputs: Inputs) -> Account | None:

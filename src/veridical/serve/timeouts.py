@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 T = TypeVar("T")
 
 
-async def in_time(work: Coroutine[Any, Any, T], seconds: float) -> T:
+async def with_timeout(work: Coroutine[Any, Any, T], seconds: float) -> T:
     """Return the result of ``work``; cancel it after ``seconds``.
 
     Unlike ``asyncio.wait_for`` before Python 3.12, it never swallows its own cancellation at the

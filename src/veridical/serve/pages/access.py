@@ -44,7 +44,7 @@ _OPEN = ("/", "/healthz", "/api/session")
 _TYPES = {".css": "text/css", ".js": "text/javascript"}
 
 
-class Door:
+class PageAccess:
     """Tokens of a page, with the name of each visitor.
 
     Args:
@@ -100,7 +100,7 @@ class Door:
         return f"{self._cookie}={token}; Path=/; HttpOnly; SameSite=Strict"
 
 
-def page_app(door: Door, shell: str, static: Mapping[str, str], title: str) -> FastAPI:
+def page_app(access: PageAccess, shell: str, static: Mapping[str, str], title: str) -> FastAPI:
     """Build an app with the shell at ``/``, its files and the token exchange.
 
     Routes of data are added to it.
@@ -133,11 +133,11 @@ def page_app(door: Door, shell: str, static: Mapping[str, str], title: str) -> F
     async def session(request: Request) -> Response:
         body = await json_body(request)
         token = body.get("token")
-        if not isinstance(token, str) or door.who(token) is None:
+        if not isinstance(token, str) or access.who(token) is None:
             raise Problem(
                 401, "the token belongs to another server; open the link that this one printed"
             )
-        return Response(status_code=204, headers={"set-cookie": door.cookie(token)})
+        return Response(status_code=204, headers={"set-cookie": access.cookie(token)})
 
     app.add_route("/", root, methods=["GET"])
     app.add_route("/healthz", healthz, methods=["GET"])
@@ -204,19 +204,19 @@ def listen(host: str, port: int) -> socket.socket:
 
 def serve_pages(
     app: FastAPI,
-    door: Door,
+    access: PageAccess,
     listener: socket.socket,
     host: str,
     started: Callable[[str], None],
 ) -> int:
     """Serve until a signal arrives; see :func:`veridical.serve.running.run_app`."""
-    secured = Secured(app, known_host=names_for(host), admit=door.admit, csp=CSP)
+    secured = Secured(app, known_host=names_for(host), admit=access.admit, csp=CSP)
     return run_app(secured, listener, drain=3, started=started)
 
 
 __all__ = [
     "CSP",
-    "Door",
+    "PageAccess",
     "address_of",
     "asset",
     "json_body",

@@ -29,7 +29,7 @@ from veridical.review.events import (
     UnitPlace,
     now,
 )
-from veridical.review.labels import Labels, Said, opinions
+from veridical.review.labels import AnswerLabels, Labels, opinions
 from veridical.review.queue import Queue, counts, rate, undecided
 from veridical.text.sentences import split_sentences
 
@@ -50,7 +50,7 @@ _SNIPPET = 160
 ADJUDICATOR = "adjudicator"
 
 
-class Given(BaseModel):
+class SubmittedLabel(BaseModel):
     """Label as the page sends it.
 
     Attributes:
@@ -67,7 +67,7 @@ class Given(BaseModel):
     seconds: float | None = Field(default=None, ge=0, le=1e7, allow_inf_nan=False)
 
 
-class Desk:
+class ReviewService:
     """Run under review.
 
     Args:
@@ -207,7 +207,7 @@ class Desk:
             return None
         record, result = self.items.get(place)
         with self._guard:
-            said = self.labels.of.get(row, {}).get(who, Said())
+            said = self.labels.of.get(row, {}).get(who, AnswerLabels())
             asked = self.items.asked(record, result)
             known = {a.unit.key for a in asked}
             units = [
@@ -304,7 +304,7 @@ class Desk:
 
     # what people say
 
-    def label(self, who: str, given: Given) -> dict[str, Any]:
+    def label(self, who: str, given: SubmittedLabel) -> dict[str, Any]:
         """Add a label.
 
         Raises:
@@ -327,7 +327,7 @@ class Desk:
             raise UsageError("unit: the answer has no unit with this number")
         evidence = tuple(_evidence(record, *item) for item in given.evidence)
         with self._guard:
-            said = self.labels.of.get(given.row, {}).get(who, Said())
+            said = self.labels.of.get(given.row, {}).get(who, AnswerLabels())
             if said.done is None and not self.queue.lease(place, who):
                 raise UsageError(
                     "the answer is reserved for another reviewer; continue with the next one"
@@ -361,7 +361,7 @@ class Desk:
         self._need_annotator(who)
         place, record, result = self._answer(row)
         with self._guard:
-            said = self.labels.of.get(row, {}).get(who, Said())
+            said = self.labels.of.get(row, {}).get(who, AnswerLabels())
             asked = self.items.asked(record, result)
             missing = sum(a.unit.key not in said.units for a in asked)
             if missing:
@@ -478,7 +478,7 @@ def _where(place: SourceMark | None) -> list[Any] | None:
     return None if place is None else [place.kind, place.index, place.start, place.end]
 
 
-def _said(said: Said, unit: UnitPlace | None) -> dict[str, Any]:
+def _said(said: AnswerLabels, unit: UnitPlace | None) -> dict[str, Any]:
     event = None if unit is None else said.units.get(unit.key)
     if event is None:
         return {"label": None, "missed": False, "evidence": []}
