@@ -252,7 +252,7 @@ def _data(entries: list[str] | None, suites: list[str]) -> str | dict[str, str] 
 
 
 def _numbers(text: str | None, kind: Callable[[str], N], says: str) -> list[N] | None:
-    """Numbers between commas; ``says`` is what an error says of the option."""
+    """Parse numbers between commas; ``says`` is the error message for the option."""
     if text is None:
         return None
     try:
@@ -262,7 +262,7 @@ def _numbers(text: str | None, kind: Callable[[str], N], says: str) -> list[N] |
 
 
 def _sampling(options: BenchCommand, counts: list[int] | None) -> Sampling | None:
-    """How questions are answered; None where nothing was said of it."""
+    """Return the options for answering questions; None if none was given."""
     from veridical.llm.decoding import parse_decoding
     from veridical.sampling.sampling import Sampling
     from veridical_lab.bench.answering import LOGPROBS, SAMPLES

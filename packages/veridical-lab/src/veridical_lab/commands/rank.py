@@ -140,5 +140,7 @@ def write_stored(stored: Path, path: Path) -> None:
     try:
         ranking = Ranking.model_validate_json(stored.read_bytes())
     except ValueError:
-        raise UsageError(f"{display(stored)} is no ranking of this version") from None
+        raise UsageError(
+            f"{display(stored)} is not a ranking of this version; run rank again"
+        ) from None
     _render(ranking, path)

@@ -63,8 +63,8 @@ class RedteamOptions:
 def redteam(options: RedteamOptions) -> int:
     """Measure how often prompt injection changes the verdict of a judge.
 
-    Each attempt is planted in a wrong answer that the judge has also seen without it, and beside
-    it harmless text of the same length.
+    Each attempt is planted in a wrong answer. The judge has also seen that answer without it, and
+    with harmless text of the same length.
     """
     from veridical.api import Job
     from veridical.cli.progress import watch
@@ -75,7 +75,9 @@ def redteam(options: RedteamOptions) -> int:
     check_files(options)
     prompt = load_prompt(options.template)
     if prompt.scale is None:
-        raise UsageError(f"prompt {prompt.name} asks for no verdict")
+        raise UsageError(
+            f"prompt {prompt.name} requests no verdict; choose a template with a scale"
+        )
     if options.place == "context" and "context" not in prompt.parts:
         raise UsageError(f"prompt {prompt.name} shows no context; plant in the answer")
     err = Console(stderr=True, highlight=False)
@@ -90,7 +92,7 @@ def redteam(options: RedteamOptions) -> int:
     try:
         results = watch(job, err)
     except KeyboardInterrupt:
-        interrupts.tell("interrupted; the same command goes on with the answers there are")
+        interrupts.tell("interrupted; run the same command to resume")
         return interrupts.INTERRUPTED
     risks = {str(r.id): next(iter(r.scores.values())).risk for r in results}
     findings = measure(risks, options.limit)
@@ -108,7 +110,7 @@ def redteam(options: RedteamOptions) -> int:
     if options.json_path != "-":
         _show(findings, Console(highlight=False))
     if findings.moved.rate is None:
-        err.print("no wrong answer was judged wrong: there was nothing to move")
+        err.print("no wrong answer was judged wrong, so no attempt could be measured")
         return 1
     return 3 if options.fail_over is not None and findings.moved.rate > options.fail_over else 0
 

@@ -96,7 +96,7 @@ def checkembed(options: CheckEmbedOptions) -> int:
     err = figures.error_console()
     check_planned(options.plan, tokens_per_second=options.tokens_per_second)
     if options.plan and options.report:
-        raise UsageError("a --plan has no figures to report: leave --report out")
+        raise UsageError("--report cannot be combined with --plan, which has no figures")
     figures.check_outputs(options)
     chosen = CheckEmbedSetup(**keywords_of(options, CheckEmbedSetup))
     engine = EngineOptions(**keywords_of(options, EngineOptions))

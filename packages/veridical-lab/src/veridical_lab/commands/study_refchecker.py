@@ -143,7 +143,9 @@ def filter_(options: FilterOptions) -> int:
 
     _check(options)
     if options.llm is None:
-        raise UsageError(f"a language model filters: name one ({option_named('llm', 'NAME')})")
+        raise UsageError(
+            f"filter requires a language model; give one ({option_named('llm', 'NAME')})"
+        )
     rows = questions_of(options.rows)
     if options.plan:
         return _planned(options, lambda engine, speeds: plan_filter(rows, engine, speeds))
@@ -283,7 +285,7 @@ def masked(options: MaskedOptions) -> int:
     checkers = checkers_of(options.checkers)
     if options.llm is None and any("llm" in bound.costs for bound in checkers):
         raise UsageError(
-            f"a checker asks a language model: name one ({option_named('llm', 'NAME')})"
+            f"a checker requires a language model; give one ({option_named('llm', 'NAME')})"
         )
     if options.plan:
         return _planned(
@@ -331,7 +333,7 @@ def _judged(options: ClaimsFlags, engine: Engine, watch: Watch) -> JudgedClaims:
 
 
 def _how(options: ClaimsFlags) -> dict[str, Any]:
-    """How the claims are read."""
+    """Return how the claims are read."""
     return {
         "limit": options.limit,
         "mapping": mapping_of(options.mapping),
@@ -357,8 +359,9 @@ def _planned(options: Any, work: Callable[[Engine, SpeedOptions], dict[str, Any]
 
 
 def _worked(options: Any, work: Any) -> Any:
-    """What ``work`` gives with an engine of the options and a way to show jobs; None where it was
-    interrupted."""
+    """Return the result of ``work``, run with an engine and progress display; None if
+    interrupted.
+    """
     from veridical.engine.engine import Engine
 
     err = figures.error_console()
@@ -374,7 +377,7 @@ def _worked(options: Any, work: Any) -> Any:
 
 
 def _print_json(told: BaseModel, path: str | None) -> Console:
-    """Where figures are printed, once their JSON is written."""
+    """Return the console for figures, once their JSON is written."""
     with opened(path) as out:
         if out is not None:
             out.write(told.model_dump_json() + "\n")

@@ -34,7 +34,8 @@ class CheckerOptions(TuningFlags):
 def checker(options: CheckerOptions) -> int:
     """Fine-tune an encoder on labelled claims, for --nli.
 
-    Figures are of the pairs held out, whose premises it has not seen, beside the majority class.
+    Metrics are computed on held-out pairs, whose premises it has not seen, with the majority class
+    as a baseline.
     """
     from veridical_lab.training.finetune import fine_tune
     from veridical_lab.training.labelled_pairs import read_pairs

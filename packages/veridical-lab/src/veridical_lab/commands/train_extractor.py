@@ -57,7 +57,8 @@ class ExtractorOptions(MeasuredFlags):
 def extractor(options: ExtractorOptions) -> int:
     """Train a claim extractor on an LLM's triplets: a tagger over the token encoder.
 
-    Figures are of responses held out, whose prompts it has not seen, beside the rules.
+    Metrics are computed on held-out responses, whose prompts it has not seen, with the rules as a
+    baseline.
     """
     from veridical_lab.repc.fit import need_sklearn
     from veridical_lab.tagger.model import write_tagger
@@ -85,7 +86,7 @@ def extractor(options: ExtractorOptions) -> int:
     write_tagger(options.out, tagger)
     title = (
         f"{len(parts.held)} responses held out; trained on {len(parts.training)} of other prompts; "
-        f"{data.aligned} of {data.triplets} triplets stand in the responses' words"
+        f"{data.aligned} of {data.triplets} triplets use words of the responses"
     )
     figures_table(title, {}, rows, err)
     write_figures(
@@ -110,10 +111,10 @@ def extractor(options: ExtractorOptions) -> int:
 def read_examples(
     inputs: list[str], limit: int | None = None
 ) -> tuple[list[Example], dict[str, int]]:
-    """Responses with triplets, of what ``bench extraction`` reads too, and why rows were left out.
+    """Read responses with triplets (formats of ``bench extraction``), and reasons of omitted rows.
 
     Raises:
-        UsageError: a file cannot be read, or there is no response with a triplet.
+        UsageError: a file is unreadable, or no response has a triplet.
     """
     from veridical.claims.extractors.given import as_claims
     from veridical.core.prompt_text import last_question

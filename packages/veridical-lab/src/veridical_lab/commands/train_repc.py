@@ -77,7 +77,8 @@ class RepcOptions(MeasuredFlags):
 def repc(options: RepcOptions) -> int:
     """Train RepC: classifiers on a language model's hidden states that judge claims by passages.
 
-    Figures are of the pairs held out, whose premises it has not seen, beside the majority class.
+    Metrics are computed on held-out pairs, whose premises it has not seen, with the majority class
+    as a baseline.
     """
     from veridical_lab.repc.fit import PUBLISHED, need_sklearn
     from veridical_lab.repc.gather import gather

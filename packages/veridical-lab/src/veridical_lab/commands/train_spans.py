@@ -45,8 +45,8 @@ class SpansOptions(TuningFlags):
 def spans(options: SpansOptions) -> int:
     """Train a token classifier on answers whose wrong pieces are marked, for --spans.
 
-    Records have contexts and unit_labels, or are RAGTruth's, with source_info.jsonl beside them.
-    Figures are of answers held out, whose sources it has not seen.
+    Records have contexts and unit_labels, or are RAGTruth's, with source_info.jsonl in the same
+    folder. Metrics are computed on held-out answers, whose sources it has not seen.
     """
     from veridical_lab.training.spans import read_marked, train_spans
 

@@ -1,4 +1,4 @@
-"""What the ``train`` commands share: options, what is left out, tables and files of figures."""
+"""Shared parts of the ``train`` commands: options, notices, tables, figures."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ if TYPE_CHECKING:
 
 
 def model_file() -> Any:
-    """The flag ``--out`` of a model file."""
+    """Declare the flag ``--out`` of a model file."""
     return flag(
         "Model file to write: .json or .safetensors.", Group.OTHER, MISSING, names=Names.OUTPUT
     )
 
 
 def held_out(what: str, least: float = 0.05) -> Any:
-    """The flag ``--held-out``."""
+    """Declare the flag ``--held-out``."""
     return flag(f"Share of the {what} held out for evaluation.", default=0.2, least=least, most=0.5)
 
 
 def seed(what: str) -> Any:
-    """The flag ``--seed``."""
+    """Declare the flag ``--seed``."""
     return flag(f"Random seed of {what}.", default=0, least=0)
 
 
@@ -65,9 +65,10 @@ _SHOWN = 5  # reasons of rows left out
 
 
 def check_model_name(path: Path) -> None:
-    """
+    """Check the name of a model file.
+
     Raises:
-        UsageError: a model file may not be called so.
+        UsageError: its ending is not supported.
     """
     if path.suffix not in (".json", ".safetensors"):
         raise UsageError(f"the model file must end in .json or .safetensors, not {path.name!r}")

@@ -74,10 +74,10 @@ class Input(NamedTuple):
 
 
 def inputs_of(paths: Sequence[str | Path]) -> list[Input]:
-    """Inputs of ``PATH`` or ``NAME=PATH``; what is there as it stands is a path.
+    """Parse inputs of the form ``PATH`` or ``NAME=PATH``; an existing path takes precedence.
 
     Raises:
-        UsageError: one is not there, none is given, or one is given twice.
+        UsageError: an input is missing or given twice, or there is no input.
     """
     inputs = []
     for text in map(str, paths):
@@ -97,15 +97,15 @@ def inputs_of(paths: Sequence[str | Path]) -> list[Input]:
 
 
 def by_labels(options: RankOptions) -> bool:
-    """Whether people's labels take the scorer's place."""
+    """Return True if human labels replace the scorer."""
     return options.scorer is not None and options.scorer.strip() == PEOPLE
 
 
 def scorer_of(options: RankOptions) -> BoundScorer:
-    """The scorer to run.
+    """Return the scorer to run.
 
     Raises:
-        UsageError: it is another than ``claims``, or more than one.
+        UsageError: it is not ``claims``, or there are several.
     """
     bound = REGISTRY.parse(options.scorer or "claims")
     if [b.scorer.name for b in bound] != ["claims"]:
@@ -119,12 +119,13 @@ def scorer_of(options: RankOptions) -> BoundScorer:
 def read(
     inputs: Sequence[Input], options: RankOptions, engine: Engine, watch: Watch | None = None
 ) -> Answers:
-    """The answers of all inputs. Files are scored, each in a run of its own, which resumes; runs
-    that are finished are read.
+    """Read the answers of all inputs.
+
+    Files are scored, each in a resumable run of its own; finished runs are read.
 
     Raises:
-        UsageError: an input that cannot be used: no run with claims, one that has not ended,
-            answers of which some name their model and some do not.
+        UsageError: an input is not usable: a run without claims, an unfinished run, or answers of
+            which only some name their model.
     """
     answers = Answers()
     for name, path in inputs:
@@ -153,7 +154,7 @@ def read(
         if answers.scorer and answers.scorer != key:
             raise UsageError(
                 f"the inputs were judged by different scorers: {answers.scorer} and {key}; "
-                "name one (--scorers)"
+                "choose one (--scorers)"
             )
         answers.scorer = key
         answers.runs.append(str(results.path))
@@ -165,10 +166,10 @@ def read(
 
 
 def read_labelled(inputs: Sequence[Input], options: RankOptions) -> Answers:
-    """The answers of all inputs as people judged their units; nothing is scored.
+    """Read the answers of all inputs with human unit labels, without scoring.
 
     Raises:
-        UsageError: an input that cannot be used.
+        UsageError: an input is not usable.
     """
     answers = Answers(scorer=PEOPLE)
     for name, path in inputs:
@@ -181,7 +182,7 @@ def read_labelled(inputs: Sequence[Input], options: RankOptions) -> Answers:
                 _labelled_answer(record, _model(record, options.by) or model, options.split_by)
             )
     if all(a.shares is None for a in answers.answers):
-        raise UsageError(f"by {PEOPLE!r} models are ranked by unit_labels, and no answer has any")
+        raise UsageError(f"--scorers {PEOPLE} requires unit_labels, and no answer has any")
     return answers
 
 
@@ -195,7 +196,10 @@ def _labelled(path: Path, options: RankOptions) -> Iterable[Record | RowError]:
 
 
 def _labelled_answer(record: Record, model: str, split_by: str | None) -> RankedAnswer:
-    """An empty list of claims, or of labelled units, is an answer that claims nothing."""
+    """Convert a labelled record.
+
+    An empty list of claims, or of labelled units, is an answer without claims.
+    """
     units = None if record.unit_labels is None else tuple(u.label for u in record.unit_labels)
     silent = units == () or (not units and record.meta.get("claims") == [])
     shares = (0.0, 0.0, 0.0) if silent else None
@@ -219,7 +223,7 @@ def _labelled_answer(record: Record, model: str, split_by: str | None) -> Ranked
 
 
 def _key(results: Results, options: RankOptions, path: Path) -> str:
-    """The score to read of a finished run."""
+    """Return the score to read of a finished run."""
     keys = [s.key for s in results.scorers if s.scorer.name == "claims"]
     if options.scorer is not None:
         key = scorer_of(options).key
@@ -239,8 +243,10 @@ def _key(results: Results, options: RankOptions, path: Path) -> str:
 
 
 def _records(path: Path, name: str) -> list[Record]:
-    """The answers of a suite's data, the facets and the part of each in its meta. Those that
-    people set aside whole are no answers."""
+    """Read the answers of a suite's data, with facets and part in ``meta``.
+
+    Answers that annotators excluded are left out.
+    """
     suite = find_suite(name)
     records = []
     for item in suite.load(locate(suite, path)):
@@ -252,8 +258,10 @@ def _records(path: Path, name: str) -> list[Record]:
 
 
 def _stem(path: Path, finished: bool) -> str:
-    """What a file's answers are called where they do not say: the file's name without endings; of
-    a run, that of its only input."""
+    """Return the default model name of a file: its name without endings.
+
+    For a run, that is the name of its only input.
+    """
     if finished:
         inputs = RunFiles(path).manifest().get("request", {}).get("inputs", [])
         path = Path(str(inputs[0]["path"])) if len(inputs) == 1 else path
@@ -301,7 +309,7 @@ def _answer(
     raw = score["raw"]
     scored = score["status"] == "scored"
     if scored and not (isinstance(raw, dict) and all(label in raw for label in LABELS)):
-        raise UsageError(f"row {record.row}: the score holds no shares of claims")
+        raise UsageError(f"row {record.row}: the score has no shares of claims")
     units = record.unit_labels
     return RankedAnswer(
         model=model,
@@ -337,7 +345,7 @@ def _model(record: Record, by: str) -> str | None:
 
 
 def _text(value: Any) -> str | None:
-    """A name, of a text or a whole number."""
+    """Return a name, from a text or a whole number."""
     if isinstance(value, bool) or not isinstance(value, (str, int)):
         if value is not None and not isinstance(value, (str, int, float)):
             raise UsageError(f"a name must be text, got {shown(value)}")

@@ -1,4 +1,4 @@
-"""What people's labels say of each answer, as a rate."""
+"""Rates of answers by human labels."""
 
 from __future__ import annotations
 
@@ -13,15 +13,14 @@ from veridical_lab.rank.answers import RankedAnswer
 def by_people(
     answers: Sequence[RankedAnswer], three_way: bool = False
 ) -> dict[str, NDArray[np.float64]]:
-    """Rates by people's labels, (n,) each over the answers, NaN where they say nothing; only those
-    that they tell.
+    """Compute rates by human labels, (n,) each over the answers, NaN without labels.
 
-    ``hallucination`` is the answer's ``label``. Where it has none, it is made of its labelled
-    units: the share that is not right (0.5 or more). Where in all answers only wrong units are
-    labelled (as spans are), the rest is right, and it is 1 for an answer with any, else 0.
+    Only rates with labels are returned. ``hallucination`` is the answer's ``label``, else the share
+    of its labelled units that are wrong (0.5 or more). If all labelled units of all answers are
+    wrong (as spans are), the rest of an answer is right: it is 1 for an answer with any, else 0.
 
-    ``contradiction`` takes ``three_way`` labels of units, as RefChecker's (0 entailed, 0.5 neutral,
-    1 contradicted): the share of 0.75 or more.
+    ``contradiction`` requires ``three_way`` labels of units, as RefChecker's (0 entailed, 0.5
+    neutral, 1 contradicted): the share of 0.75 or more.
     """
     units = [u for a in answers for u in a.units or ()]
     marks = bool(units) and min(units) >= 0.5

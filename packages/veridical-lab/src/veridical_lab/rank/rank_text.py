@@ -21,7 +21,7 @@ def print_ranking(ranking: Ranking, console: Console) -> None:
 
 
 def ranking_markdown(ranking: Ranking) -> str:
-    """The document, a second-level heading a part."""
+    """Return the document, with a second-level heading per part."""
     return document.markdown(_document(ranking))
 
 

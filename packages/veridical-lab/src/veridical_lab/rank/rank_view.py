@@ -1,4 +1,4 @@
-"""A ranking of models arranged for reading: the tables that the terminal and Markdown share."""
+"""Tables of a ranking, shared by terminal and Markdown."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class PartView:
 
 
 def part_views(ranking: Ranking) -> list[PartView]:
-    """The parts in the order stored."""
+    """Return the parts in the order stored."""
     return [_part(ranking, part) for part in ranking.parts]
 
 
@@ -37,7 +37,7 @@ def _part(ranking: Ranking, part: Part) -> PartView:
     by_people = any(m.human.get(order) is not None for m in part.models)
     heads = ["model", order, "95 % interval", "rank", *others, "answers", "claims"]
     if by_people:
-        heads.append("by people")
+        heads.append("human")
     rows = []
     for m in part.models:
         main = m.rates[order]
@@ -72,7 +72,7 @@ def _part(ranking: Ranking, part: Part) -> PartView:
 
 
 def _mean(part: Part) -> str:
-    """The mean of the models; nothing in rankings stored without it."""
+    """Return the mean of the models; empty in rankings stored without it."""
     rates = [f"{name} {number(part.mean[name])}" for name in RATES if name in part.mean]
     return f" · their mean: {', '.join(rates)}" if rates else ""
 
@@ -87,7 +87,7 @@ def _rank(rate: Rate) -> str:
 
 
 def _pairs(part: Part, order: str) -> list[str]:
-    """The first model against each other one."""
+    """Describe the first model in comparison with each other one."""
     best = part.models[0].model
     sentences = []
     for d in duels(part.comparisons, order, best):
@@ -98,7 +98,7 @@ def _pairs(part: Part, order: str) -> list[str]:
 
 
 def _unjudged(m: ModelRates) -> str:
-    """How many answers of a model are left out, and why; empty where none is."""
+    """Describe the answers of a model that are left out; empty if there are none."""
     counts = [
         f"{n:,} {what}"
         for n, what in (

@@ -1,4 +1,4 @@
-"""``rank``: models by the claims of their answers, with intervals, tests and people's ranking."""
+"""Ranking of models by the claims of their answers."""
 
 from __future__ import annotations
 
@@ -51,9 +51,9 @@ if TYPE_CHECKING:
     from veridical_lab.bench.options import RankKeywords
 
 _ALL = "all"
-_GRADED = "refchecker_responses"  # whose unit labels are those three grades
+_GRADED = "refchecker_responses"  # its unit labels have three grades
 _REASONS = 20
-#: What tells that answers are to the same prompt.
+#: Keys by which answers belong to the same prompt.
 PAIRS = ("prompt", "id")
 
 
@@ -113,12 +113,13 @@ def rank(
 
 
 def ranked(judged: Answers, options: RankOptions) -> Ranking:
-    """:func:`rank` of answers that are judged already."""
+    """Rank answers that are judged already; see :func:`rank`."""
     models = sorted({a.model for a in judged.answers})
     if len(models) < 2:
         raise UsageError(
-            f"a ranking takes two models or more, there is {models[0] if models else 'none'}: name "
-            f"the column that tells them ({option_named('by')}; here {options.by!r}), or give a "
+            f"a ranking requires at least two models, not {models[0] if models else 'none'}; name "
+            f"the column that distinguishes them ({option_named('by')}; here "
+            f"{options.by!r}), or give a "
             "file for each"
         )
     paired, keys = _paired(judged.answers, options.pair_by)
@@ -150,7 +151,7 @@ def ranked(judged: Answers, options: RankOptions) -> Ranking:
 
 
 def _paired(answers: Sequence[RankedAnswer], pair_by: str | None) -> tuple[str, list[str]]:
-    """What answers are paired by, and the key of each.
+    """Return the key by which answers are paired, and its values.
 
     Raises:
         UsageError: no prompt is shared.
@@ -165,7 +166,11 @@ def _paired(answers: Sequence[RankedAnswer], pair_by: str | None) -> tuple[str, 
         if any(len(m) > 1 for m in models.values()):
             return name, [str(k) for k in keys]
     how = " or ".join(PAIRS if pair_by is None else (pair_by,))
-    raise UsageError(f"no two models answer the same prompt (by {how}): they cannot be compared")
+    raise UsageError(
+        f"no two models answer the same prompt (by {how}), so they cannot be "
+        "compared; "
+        "give answers to the same prompts"
+    )
 
 
 def _prompts(answers: Sequence[RankedAnswer]) -> list[str | None]:
@@ -207,7 +212,7 @@ class _View:
         self.options = options
 
     def part(self, name: str) -> Part:
-        """Everything there is to say of the part."""
+        """Compute all figures of the part."""
         order, every_prompt = self.options.order, self.options.every_prompt
         counted = self.judged if every_prompt else self.judged & self._shared()
         if not counted.any():
@@ -242,7 +247,7 @@ class _View:
         )
 
     def _shared(self) -> NDArray[np.bool_]:
-        """Answers to prompts to which every model has a judged answer."""
+        """Return a mask of answers to prompts to which every model has a judged answer."""
         has_answer = np.zeros((len(self.models), int(self.prompt.max()) + 1), np.bool_)
         has_answer[self.model[self.judged], self.prompt[self.judged]] = True
         shared: NDArray[np.bool_] = np.logical_and.reduce(has_answer, axis=0)[self.prompt]
@@ -267,7 +272,7 @@ class _View:
     def _agreement(
         self, judged: NDArray[np.bool_]
     ) -> tuple[list[RankAgreement], dict[str, NDArray[np.float64]]]:
-        """Agreement with people on each rate they tell; and their rates, (M,) each."""
+        """Compute the agreement with human rates, and those rates, (M,) each."""
         agreements, human = [], {}
         for rate, label in self.people.items():
             labelled = judged & ~np.isnan(label)

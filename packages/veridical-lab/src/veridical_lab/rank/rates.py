@@ -1,8 +1,8 @@
-"""Rates of models, and of models over resampled prompts. M models, K prompts, B resamples.
+"""Rates of models over resampled prompts. M models, K prompts, B resamples.
 
-Hu et al. 2024 (RefChecker), section 4.3 and appendix A.4: a model's rate of a class is the mean,
-over its responses that make claims, of the share of claims of that class; its abstain rate is the
-share of responses that make none.
+Hu et al. 2024 (RefChecker), section 4.3 and appendix A.4: a model's rate of a class is the mean
+share of claims of that class over its responses with claims. Its abstain rate is the share of
+responses without claims.
 """
 
 from __future__ import annotations
@@ -30,8 +30,10 @@ _FEWEST = 3  # models that a rank correlation needs
 
 @dataclass(frozen=True)
 class Sums:
-    """Sums over a model's responses to a prompt, (M, K) each: of the ``shares`` of each class, of
-    responses that make claims (``claiming``), and of all (``judged``)."""
+    """Sums over a model's responses to a prompt, (M, K) each.
+
+    ``shares`` of each class, responses with claims (``claiming``), and all (``judged``).
+    """
 
     shares: Mapping[str, Floats]
     claiming: Floats
@@ -46,7 +48,7 @@ class Sums:
         abstained: NDArray[np.bool_],
         size: tuple[int, int],
     ) -> Sums:
-        """Sums over (n,) responses; ``shares`` of those that abstain do not count."""
+        """Sum over (n,) responses; ``shares`` of abstaining ones do not count."""
 
         def total(x: Floats) -> Floats:
             table = np.zeros(size)
@@ -61,7 +63,7 @@ class Sums:
         )
 
     def rates(self, weights: Floats) -> dict[str, Floats]:
-        """(B, M) of each rate, the prompts weighed by (B, K) ``weights``; NaN of no responses."""
+        """Compute each rate, (B, M), with prompt weights (B, K); NaN without responses."""
         claiming, judged = weights @ self.claiming.T, weights @ self.judged.T
         with np.errstate(divide="ignore", invalid="ignore"):
             rates = {name: (weights @ x.T) / claiming for name, x in self.shares.items()}
@@ -92,8 +94,11 @@ class Resampled:
 def spread(
     resampled: Resampled, rate: str, model: int, prompts: int
 ) -> tuple[float | None, float | None]:
-    """95 % interval of a model's rate. A rate of 0 or 1 is the same in all resamples, which is no
-    certainty: then it is Wilson's (1927) of so many prompts."""
+    """Compute the 95 % interval of a model's rate.
+
+    A rate of 0 or 1 is the same in all resamples, which does not mean certainty. Its interval is
+    Wilson's (1927) for the number of prompts.
+    """
     low, high = interval(resampled.boot[rate][:, model])
     value = resampled.values[rate][model]
     if low is None or low != high or value not in (0, 1):
@@ -102,7 +107,7 @@ def spread(
 
 
 def ranks(rates: Floats) -> Floats:
-    """(B, M) ranks by rising rate, ties sharing their mean; NaN where a rate is."""
+    """Rank models by increasing rate, (B, M), ties sharing their mean; NaN stays NaN."""
     from scipy.stats import rankdata
 
     ranked: Floats = rankdata(rates, axis=1, nan_policy="omit")
@@ -112,8 +117,11 @@ def ranks(rates: Floats) -> Floats:
 def compare(
     names: Sequence[str], rate: str, resampled: Resampled, prompts: int
 ) -> tuple[list[Comparison], list[list[str]]]:
-    """Every pair of models on one rate, the same prompts drawn for both, with Holm's correction;
-    and the models that do not differ (see :func:`veridical.stats.comparisons.cliques`)."""
+    """Compare every pair of models on one rate, with Holm's correction.
+
+    The same prompts are drawn for both. Also returns the groups of models that do not differ (see
+    :func:`veridical.stats.comparisons.cliques`).
+    """
     values, boot = resampled.values[rate], resampled.boot[rate]
     comparisons = []
     for a, b in combinations(range(len(names)), 2):
@@ -141,15 +149,17 @@ def compare(
 
 
 def spearman(x: Floats, y: Floats) -> Floats:
-    """(B,) Spearman's correlation of the rows of two (B, M) tables; NaN where either side has but
-    one value, or a NaN."""
+    """Compute Spearman's correlation (B,) of the rows of two (B, M) tables.
+
+    NaN if either row is constant or has a NaN.
+    """
     a, b = ranks(x), ranks(y)
     a, b = a - a.mean(axis=1, keepdims=True), b - b.mean(axis=1, keepdims=True)
     return _over((a * b).sum(axis=1), np.sqrt((a * a).sum(axis=1) * (b * b).sum(axis=1)))
 
 
 def kendall(x: Floats, y: Floats) -> Floats:
-    """(B,) Kendall's tau-b of the rows of two (B, M) tables; NaN as :func:`spearman`."""
+    """Compute Kendall's tau-b (B,) of the rows of two (B, M) tables; NaN as in :func:`spearman`."""
     first, second = np.triu_indices(x.shape[1], 1)
     a, b = (np.sign(t[:, first] - t[:, second]) for t in (x, y))
     return _over((a * b).sum(axis=1), np.sqrt((a * a).sum(axis=1) * (b * b).sum(axis=1)))
@@ -159,10 +169,10 @@ CORRELATIONS = {"spearman": spearman, "kendall": kendall}
 
 
 def agreement(ours: Resampled, people: Resampled, rate: str) -> list[RankAgreement]:
-    """Each correlation of a rate with that by people's labels, over the models that have both.
+    """Correlate a rate with the human one over the models that have both.
 
-    The two must be resampled by the same seed over the same prompts. Of fewer than three models
-    there is none.
+    Both must be resampled by the same seed over the same prompts. Empty for fewer than three
+    models.
     """
     x, y = ours.values[rate], people.values[rate]
     both = ~(np.isnan(x) | np.isnan(y))

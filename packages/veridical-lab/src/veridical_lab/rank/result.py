@@ -1,5 +1,7 @@
-"""What a ranking of models says. Every view is made from a :class:`Ranking`; figures are fractions,
-null where one is undefined."""
+"""Result of a ranking of models.
+
+Every view is made from a :class:`Ranking`. Figures are fractions, null if undefined.
+"""
 
 from __future__ import annotations
 
@@ -13,8 +15,11 @@ _STORED = ConfigDict(extra="forbid")
 
 
 class Rate(BaseModel):
-    """A rate with its 95 % interval over prompts; of those that models are ranked by, also the
-    ``rank`` (1 is the lowest rate; equal ones share the mean) and its interval."""
+    """Rate with its 95 % interval over prompts.
+
+    Rates that models are ranked by also have a ``rank`` and its interval: 1 is the lowest rate;
+    equal ones share the mean.
+    """
 
     model_config = _STORED
     value: float | None
@@ -26,12 +31,14 @@ class Rate(BaseModel):
 
 
 class ModelRates(BaseModel):
-    """One model. ``rates`` are means over its responses that make claims, ``abstain`` the share of
-    all judged responses that make none (Hu et al. 2024, RefChecker, section 4.3, appendix A.4).
+    """Rates of one model.
 
-    ``n_responses`` are judged, ``n_failed`` and ``n_not_applicable`` are not; ``n_left_out`` are
-    answers to prompts that not every model has a judged answer to. ``human`` are the rates by
-    people's labels, over the judged responses that have any.
+    ``rates`` are means over its responses with claims; ``abstain`` is the share of judged responses
+    without claims (Hu et al. 2024, RefChecker, section 4.3, appendix A.4).
+
+    ``n_responses`` are judged, ``n_failed`` and ``n_not_applicable`` are not. ``n_left_out`` are
+    answers to prompts for which some model has no judged answer. ``human`` are the rates by human
+    labels, over the judged responses that have any.
     """
 
     model_config = _STORED
@@ -50,8 +57,10 @@ class ModelRates(BaseModel):
 
 
 class RankAgreement(BaseModel):
-    """Rank correlation, over ``n_models``, of the rates with those by people's labels on the same
-    responses; the interval is over prompts."""
+    """Rank correlation, over ``n_models``, with the human rates on the same responses.
+
+    The interval is over prompts.
+    """
 
     model_config = _STORED
     rate: str
@@ -63,10 +72,12 @@ class RankAgreement(BaseModel):
 
 
 class Part(BaseModel):
-    """The models on one part of the answers, by rising ``Ranking.order``. ``mean``: of the models'
-    rates, each model counting once (Hu et al. 2024, RefChecker, figure 11). ``comparisons`` are
-    paired over prompts, Holm's correction over the pairs of a rate; ``cliques`` are runs of models,
-    by rate, of which no pair differs."""
+    """Models on one part of the answers, by increasing ``Ranking.order``.
+
+    ``mean``: of the models' rates, each model counting once (Hu et al. 2024, RefChecker, figure
+    11). ``comparisons`` are paired over prompts, with Holm's correction over the pairs of a rate.
+    ``cliques`` are groups of models, consecutive by rate, without a significant difference.
+    """
 
     model_config = _STORED
     name: str
