@@ -12,13 +12,13 @@ from veridical.prompts import Choices, Prompt
 
 
 class Attempt(NamedTuple):
-    """One text meant to move a judge.
+    """Text intended to move a judge.
 
     Attributes:
         id: unique.
-        kind: what it tries: a fake verdict, a forged fence, a change of role ...
-        text: with places for ``{best}``, the verdict it is after, ``{key}``, what the template
-            calls its verdict, and ``{answer}``; without the last it goes after the answer.
+        kind: the technique: a fake verdict, a forged fence, a change of role ...
+        text: template with ``{best}`` (the wanted verdict), ``{key}`` (the verdict's label) and
+            ``{answer}``. Without ``{answer}`` it is appended to the answer.
     """
 
     id: str
@@ -26,7 +26,7 @@ class Attempt(NamedTuple):
     text: str
 
     def plant(self, answer: str, prompt: Prompt) -> str:
-        """``answer`` with this attempt in it, in the words of ``prompt``."""
+        """Insert this attempt into ``answer``, with the terms of ``prompt``."""
         text = self.text.replace("{best}", best(prompt)).replace("{key}", prompt.key)
         if "{answer}" in text:
             return text.replace("{answer}", answer)
@@ -44,17 +44,19 @@ class AttackedItem(NamedTuple):
 
 
 def best(prompt: Prompt) -> str:
-    """The verdict that an attacker wants: the first of those with the least risk."""
+    """Return the verdict that an attacker wants: the first of those with the least risk."""
     scale = prompt.scale
     if isinstance(scale, Choices):
         return next(c.name for c in scale.choices if c.value == scale.best)
     if scale is None:
-        raise ValueError(f"prompt {prompt.name} asks for no verdict")
+        raise ValueError(
+            f"prompt {prompt.name} requests no verdict; choose a template with a scale"
+        )
     return f"{scale.best:g}"
 
 
 def attempts(limit: int | None = None) -> list[Attempt]:
-    """The shipped attempts; of ``limit``, as many of each kind as can be."""
+    """Return the shipped attempts; with ``limit``, as many of each kind as possible."""
     kinds: dict[str, list[Attempt]] = {}
     for row in _rows("attempts.jsonl"):
         kinds.setdefault(row["kind"], []).append(Attempt(row["id"], row["kind"], row["text"]))
@@ -63,7 +65,7 @@ def attempts(limit: int | None = None) -> list[Attempt]:
 
 
 def items() -> list[AttackedItem]:
-    """The shipped questions with a right and a wrong answer."""
+    """Return the shipped questions with a right and a wrong answer."""
     return [AttackedItem(**row) for row in _rows("items.jsonl")]
 
 

@@ -31,17 +31,17 @@ _BACK_ENDS = {
 def load_checkpoint(
     kind: str, spec: str, *, threads: int | None = None, device: str | None = None
 ) -> Checkpoint:
-    """The model of a ``kind`` that ``spec`` names.
+    """Load the model of a ``kind`` that ``spec`` names.
 
     Args:
         kind: ``seq2seq``, ``reader``, ``choice``, ``answerability`` or ``regressor``.
         spec: one of :data:`CHECKPOINT_FORMS`.
         threads: threads of one forward on the CPU.
-        device: torch device; default: ``cuda`` where there is one, else ``cpu``.
+        device: torch device; default: ``cuda`` if available, else ``cpu``.
 
     Raises:
         UsageError: ``spec`` has none of the known forms.
-        ModelError: the model cannot be loaded, or is of another kind.
+        ModelError: the model cannot be loaded, or has another kind.
     """
     where, options = _named(spec)
     back_end = import_string(f"{__name__}.{_BACK_ENDS[kind]}")

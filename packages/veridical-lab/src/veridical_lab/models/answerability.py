@@ -15,12 +15,12 @@ from veridical_lab.models.requests import Question
 
 
 class TorchAnswerability(RowReader):
-    """Any model of one logit that ``AutoModelForSequenceClassification`` can build from
-    safetensors and that is fed as the answerability system of MQAG (see
-    :mod:`veridical_lab.models.reading`).
+    """Classifier with one logit that estimates if a context answers a question.
 
-    Of a context too long for the model, the window counts that is likeliest to hold the answer.
-    It answers :class:`~veridical.core.requests.Question` requests. Thread-safe.
+    Supports any model that ``AutoModelForSequenceClassification`` can build from safetensors, with
+    the input format of MQAG's answerability system (see :mod:`veridical_lab.models.reading`). Of a
+    context too long for the model, the window most likely to contain the answer counts. It answers
+    :class:`~veridical.core.requests.Question` requests. Thread-safe.
     """
 
     automatic = "AutoModelForSequenceClassification"
@@ -29,7 +29,7 @@ class TorchAnswerability(RowReader):
     single = "logit"
 
     def windows(self, requests: Sequence[Question]) -> list[list[Window]]:
-        """Rows of each question, one for each window of its context.
+        """Build the rows of each question, one for each window of its context.
 
         Raises:
             ModelError: a question leaves no room for its context.
@@ -42,8 +42,8 @@ class TorchAnswerability(RowReader):
         return self._logits([w.content for w in batch])
 
     def assemble(self, windows: Sequence[Window], outputs: Sequence[Any]) -> Packed:
-        """(1,) probability that the context answers the question."""
+        """Return the probability (1,) that the context answers the question."""
         best = max(outputs)
-        # of the two forms, the one whose power cannot overflow
+        # the form whose power cannot overflow
         power = float(np.exp(-abs(best)))
         return np.array([1 / (1 + power) if best >= 0 else power / (1 + power)], np.float32)

@@ -29,7 +29,7 @@ class TorchMultipleChoice(RowReader):
     choices = True
 
     def windows(self, requests: Sequence[Choice]) -> list[list[Window]]:
-        """For each question and each window of its context, a row an option.
+        """Build a row per option for each question and each window of its context.
 
         Raises:
             ModelError: a question has no options, or leaves no room for its context.
@@ -48,7 +48,7 @@ class TorchMultipleChoice(RowReader):
         return self._logits([w.content.ids for w in batch])
 
     def assemble(self, windows: Sequence[Window], outputs: Sequence[Any]) -> Packed:
-        """(options,) probabilities of the options."""
+        """Return the probabilities (options,) of the options."""
         table = np.array(outputs, np.float64).reshape(-1, windows[0].content.options)
         powers = np.exp(table - table.max(axis=1, keepdims=True))
         shares = powers / powers.sum(axis=1, keepdims=True)

@@ -1,4 +1,4 @@
-"""What a scorer asks of checkpoints that it names: likelihoods, texts, answers, ratings."""
+"""Evidence from named checkpoints: likelihoods, texts, answers, ratings."""
 
 from __future__ import annotations
 
@@ -29,12 +29,11 @@ if TYPE_CHECKING:
 
 
 class CheckpointEvidence(Evidence):
-    """What a scorer asks of models that it names by its own parameters.
+    """Evidence from models that a scorer names by its own parameters.
 
     ``evidence`` has these methods wherever this package is installed. Such a scorer has the cost of
-    those kinds of models and says in its ``checkpoints`` which parameter names which kind. Ask for
-    all of a round in one call. Requests that occur twice, here or in another scorer's, are computed
-    once.
+    those kinds of models, and its ``checkpoints`` map parameters to kinds. Request all items of a
+    round in one call. Duplicate requests, here or of other scorers, are computed once.
     """
 
     async def likelihood(
@@ -45,11 +44,11 @@ class CheckpointEvidence(Evidence):
         longest: int | None = None,
         language: str | None = None,
     ) -> list[Likelihood]:
-        """Log-probabilities of the tokens of the targets of each (source, targets).
+        """Return log-probabilities of the tokens of the targets of each (source, targets).
 
-        The source is encoded once for all its targets. If it is longer than the model takes, or
-        than ``longest`` tokens, its last text is read in overlapping windows, and the answer has
-        them all: which counts is the scorer's to say. A target too long for the model is read in
+        The source is encoded once for all its targets. If it is longer than the model's limit, or
+        than ``longest`` tokens, its last text is read in overlapping windows. All windows are
+        returned; the scorer chooses among them. A target too long for the model is read in
         consecutive pieces.
 
         Args:
@@ -57,8 +56,8 @@ class CheckpointEvidence(Evidence):
             language: of source and target, as a multilingual model's tokenizer names it.
 
         Raises:
-            ModelError: the model failed on one of them, leaves no room for its last text, or does
-                not know the language.
+            ModelError: the model failed on a request, leaves no room for its last text, or does not
+                support the language.
         """
         readings = [Reading(as_source(s), tuple(t), longest, language) for s, t in requests]
         return [unpack_likelihood(a) for a in await self.ask("seq2seq", readings, model)]
@@ -74,20 +73,21 @@ class CheckpointEvidence(Evidence):
         no_repeat: int = 0,
         seed: int | None = None,
     ) -> list[list[str]]:
-        """Texts that the encoder-decoder ``model`` writes from each source, the likeliest first.
+        """Generate texts with the encoder-decoder ``model`` from each source, the most likely
+        first.
 
         Special tokens other than padding, start and end are kept as text. Equal sources are
-        written from once; with a ``seed``, each occurrence in this call is a draw of its own.
+        computed once; with a ``seed``, each occurrence in this call is a separate sample.
 
         Args:
             max_tokens: of each text, the end token included.
             beams: width of the beam search; 1 is greedy.
-            returned: texts a source, at most as many as beams.
-            no_repeat: no run of so many tokens occurs twice in a text; 0: any may.
-            seed: of random draws at temperature 1 in place of a search.
+            returned: texts per source, at most the number of beams.
+            no_repeat: length of n-grams that may not repeat in a text; 0: no limit.
+            seed: of random sampling at temperature 1 instead of a search.
 
         Raises:
-            ModelError: a source is longer than the model takes, or the model failed on one.
+            ModelError: a source is longer than the model's limit, or the model failed on one.
         """
         turns: Counter[tuple[str, ...]] = Counter()
         writings = []
@@ -98,8 +98,9 @@ class CheckpointEvidence(Evidence):
         return [unpack_texts(a) for a in await self.ask("seq2seq", writings, model)]
 
     async def answer(self, questions: Sequence[tuple[str, str]], model: str) -> list[Answer | None]:
-        """The span of the context that answers each (question, context), by the extractive reader
-        ``model``; None where it finds no answer.
+        """Return the span of the context that answers each (question, context), or None.
+
+        Uses the extractive reader ``model``.
 
         Raises:
             ModelError: a question leaves no room for its context, or the model failed on one.
@@ -110,24 +111,28 @@ class CheckpointEvidence(Evidence):
     async def choose(
         self, questions: Sequence[tuple[str, str, Sequence[str]]], model: str
     ) -> list[NDArray[np.float64]]:
-        """Probabilities of the options of each (question, context, options), by the
-        multiple-choice reader ``model``. Raises as :meth:`answer` does."""
+        """Return probabilities of the options of each (question, context, options).
+
+        Uses the multiple-choice reader ``model``. Raises as :meth:`answer` does.
+        """
         choices = [Choice(q, c, tuple(options)) for q, c, options in questions]
         return [a.astype(np.float64) for a in await self.ask("choice", choices, model)]
 
     async def answerable(
         self, questions: Sequence[tuple[str, str]], model: str
     ) -> NDArray[np.float64]:
-        """(n,) probability that the context of each (question, context) answers the question, by
-        ``model``. Raises as :meth:`answer` does."""
+        """Return the probability (n,) that each context answers its question, by ``model``.
+
+        Raises as :meth:`answer` does.
+        """
         packed = await self.ask("answerability", [Question(*q) for q in questions], model)
         return np.array([p[0] for p in packed], np.float64)
 
     async def rate(self, pairs: Sequence[tuple[str, str]], model: str) -> NDArray[np.float64]:
-        """(n,) number that the regressor ``model`` gives each pair of texts, unbounded.
+        """Return the unbounded score (n,) of each pair of texts by the regressor ``model``.
 
         Raises:
-            ModelError: the model failed on one of them.
+            ModelError: the model failed on a pair.
         """
         packed = await self.ask("regressor", [Pair(*p) for p in pairs], model)
         return np.array([p[0] for p in packed], np.float64)

@@ -22,8 +22,7 @@ from veridical_lab.models.requests import Question, pack_answer
 
 
 class _Content(NamedTuple):
-    """A window: its row, where the context stands in it, and where each of the context's tokens
-    stands in the text."""
+    """Window: its row, the context's range in it, and the offsets of the context's tokens."""
 
     ids: list[int]
     types: list[int]
@@ -41,15 +40,13 @@ class _Span(NamedTuple):
 
 
 class TorchExtractive(TorchCheckpoint):
-    """Any model that ``AutoModelForQuestionAnswering`` can build from safetensors, of those that
-    say by their first token ([CLS]) that there is no answer (SQuAD 2.0).
+    """Extractive reader that predicts a span or no answer (SQuAD 2.0).
 
-    A row is the tokenizer's own pair of question and context. The answer is the span of the
-    context with the greatest sum of start and end logit, none that ends before it begins, and
-    there is no answer where the two logits of the first token sum to as much. Where the greatest
-    start and the greatest end logit make such a span, that is what taking each by itself gives.
-    A context too long for the model is read in overlapping windows; the one counts in which the
-    answer is furthest above none. It answers
+    Supports any model that ``AutoModelForQuestionAnswering`` can build from safetensors and that
+    signals no answer by its first token ([CLS]). A row is the tokenizer's own pair of question and
+    context. The answer is the valid span with the greatest sum of start and end logit. There is no
+    answer if the two logits of the first token have at least that sum. A context too long for the
+    model is read in overlapping windows; the one with the greatest margin counts. It answers
     :class:`~veridical.core.requests.Question` requests. Thread-safe.
     """
 
@@ -62,12 +59,12 @@ class TorchExtractive(TorchCheckpoint):
         self._encode = Ordinary(tokenizer)
         self._template = Template.probe(tokenizer)
         if not self._template.ids[0]:
-            raise ModelError(f"{self._root}: no token before the question can stand for no answer")
+            raise ModelError(f"{self._root}: no token before the question can represent no answer")
         self._settings = NliSettings.read(self._root)
         self._types = self._settings.types_of(self._model)
 
     def windows(self, requests: Sequence[Question]) -> list[list[Window]]:
-        """Rows of each question, one for each window of its context.
+        """Build the rows of each question, one for each window of its context.
 
         Raises:
             ModelError: a question leaves no room for its context.
@@ -92,12 +89,12 @@ class TorchExtractive(TorchCheckpoint):
         return [_best(c, s, e) for c, s, e in zip(contents, starts, ends, strict=True)]
 
     def assemble(self, windows: Sequence[Window], outputs: Sequence[Any]) -> Packed:
-        """(3,) start and end of the answer, and by how much it is above none."""
+        """Return start and end of the answer, and its margin over no answer, (3,)."""
         best = max(outputs, key=lambda span: span.score - span.none)
         return pack_answer(best.start, best.end, best.score - best.none)
 
     def pretend(self, window: Window) -> Any:
-        """What :meth:`run` might give for ``window``: all of the context."""
+        """Return a placeholder result of :meth:`run` for ``window``: all of the context."""
         offsets = window.content.offsets
         return _Span(0, offsets[-1][1] if offsets else 0, 1.0, 0.0)
 

@@ -1,4 +1,4 @@
-"""Encoder-decoders run by transformers and torch (the ``[torch]`` extra), on CPU or GPU."""
+"""Encoder-decoders run by transformers and torch (the ``[torch]`` extra)."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from veridical_lab.models.common import padded
 from veridical_lab.models.requests import Reading, WindowRead, Writing, pack_likelihood, pack_texts
 from veridical_lab.models.sources import VERSION, Tokens
 
-#: How many of the likeliest tokens a draw is from: what transformers draws from unless told
-#: otherwise, so what published samples rest on.
+#: Number of the most likely tokens for sampling: the default of transformers, and so of published
+#: samples.
 TOP_K = 50
 _VERSION = "seq2seq-2"
 _ROWS = 64  # texts that are written at once, at most
@@ -46,14 +46,14 @@ class _Write(NamedTuple):
 
 
 class TorchSeq2Seq(TorchCheckpoint):
-    """Any model that ``AutoModelForSeq2SeqLM`` can build from safetensors: T5, BART, Pegasus, M2M.
+    """Encoder-decoder built by ``AutoModelForSeq2SeqLM`` from safetensors: T5, BART, Pegasus, M2M.
 
-    It answers :class:`~veridical.core.requests.Reading` and ``Writing`` requests. The
-    encoder reads a source once for all its targets. Draws are from the :data:`TOP_K` likeliest
-    tokens at temperature 1, and depend on the source, the seed and the turn, never on what shares
-    a batch. Nothing is ever cut: sources and targets that are read come in windows (see
-    :mod:`veridical_lab.models.sources`), a source that is written from must fit the model.
-    Code that comes with a model is never run. Thread-safe.
+    It answers :class:`~veridical.core.requests.Reading` and ``Writing`` requests. The encoder
+    processes a source once for all its targets. Samples are from the :data:`TOP_K` most likely
+    tokens at temperature 1. They depend on the source, the seed and the turn, never on the batch.
+    Nothing is ever cut: sources and targets that are read are windowed (see
+    :mod:`veridical_lab.models.sources`); a source for generation must fit the model. Code that
+    comes with a model is never run. Thread-safe.
     """
 
     automatic = "AutoModelForSeq2SeqLM"
@@ -74,10 +74,10 @@ class TorchSeq2Seq(TorchCheckpoint):
         self._tokens = Tokens(tokenizer, self.name, self.max_length)
 
     def windows(self, requests: Sequence[Reading | Writing]) -> list[list[Window]]:
-        """At least one window a request.
+        """Build at least one window per request.
 
         Raises:
-            ModelError: a source leaves no room for its text, or cannot be written from whole.
+            ModelError: a source leaves no room for its text, or is too long for generation.
         """
         with self._lock:
             return [
@@ -88,7 +88,7 @@ class TorchSeq2Seq(TorchCheckpoint):
             ]
 
     def run(self, batch: Sequence[Window]) -> list[Any]:
-        """For each window the log-probabilities of its targets, or the texts written."""
+        """Return for each window the log-probabilities of its targets, or the generated texts."""
         outputs: list[Any] = [None] * len(batch)
         kinds = [getattr(w.content, "settings", None) for w in batch]
         order = sorted(range(len(batch)), key=lambda i: repr(kinds[i]))
@@ -108,7 +108,7 @@ class TorchSeq2Seq(TorchCheckpoint):
         return outputs
 
     def assemble(self, windows: Sequence[Window], outputs: Sequence[Any]) -> Packed:
-        """The answer to one request, as :mod:`veridical.core.requests` packs it."""
+        """Return the answer to one request, packed as in :mod:`veridical.core.requests`."""
         if isinstance(windows[0].content, _Write):
             return pack_texts(outputs[0])
         reads = [
@@ -118,8 +118,10 @@ class TorchSeq2Seq(TorchCheckpoint):
         return pack_likelihood(reads)
 
     def pretend(self, window: Window) -> Any:
-        """What :meth:`run` might give for ``window``: every token as likely as not, and texts
-        that differ as their sources do."""
+        """Return a placeholder result of :meth:`run` for ``window``.
+
+        All tokens are equally likely, and texts differ as their sources do.
+        """
         content = window.content
         if isinstance(content, _Read):
             return [
@@ -144,7 +146,7 @@ class TorchSeq2Seq(TorchCheckpoint):
 
     def _write_window(self, request: Writing) -> Window:
         if request.max_tokens < 1 or not 1 <= request.returned <= request.beams:
-            raise ModelError(f"no texts can be written with {request}")
+            raise ModelError(f"invalid generation request: {request}")
         (ids,) = self._tokens.whole([request.source])
         draw = request.draw and (*request.draw, self._tokens.filled(request.source))
         settings = replace(request, source=(), draw=None if draw is None else (0, 0))
@@ -203,7 +205,7 @@ class TorchSeq2Seq(TorchCheckpoint):
         return [texts[i * n : (i + 1) * n] for i in range(len(contents))]
 
     def _text(self, row: list[int]) -> str:
-        body = row[1:]  # what follows the decoder's start token
+        body = row[1:]  # without the decoder's start token
         if self._end in body:
             body = body[: body.index(self._end)]
         body = [i for i in body if i != self._pad]
@@ -211,7 +213,7 @@ class TorchSeq2Seq(TorchCheckpoint):
 
 
 def _uniforms(seed: int, turn: int, text: str) -> np.random.Generator:
-    """The random numbers of one draw, the same on every machine."""
+    """Return the random numbers of one sample, the same on every machine."""
     content = repr((seed, turn, text)).encode("utf-8", "replace")
     digest = hashlib.blake2b(content, digest_size=16).digest()
     return np.random.Generator(np.random.PCG64(int.from_bytes(digest, "little")))

@@ -1,4 +1,4 @@
-"""Runs rows through a reader, Longformers without the padding that they do not need."""
+"""Batch runner for readers, without unnecessary padding of Longformers."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from veridical_lab.models.reading import Rows
 
 
 class RowReader(TorchCheckpoint):
-    """A checkpoint that gives one logit a row of token ids.
+    """Checkpoint with one logit per row of token ids.
 
     A Longformer pads every batch to a multiple of its attention window (512 tokens). Rows so short
-    that each token sees every other get a window of twice their length instead, which changes
-    nothing but the cost.
+    that each token sees every other get a window of twice their length instead, which changes only
+    the cost.
 
     Attributes:
-        choices: whether the model takes (batch, choices, length) arrays: each row is then given
-            as a choice of its own, so that rows of many questions share a batch.
+        choices: whether the model takes (batch, choices, length) arrays. Each row is then given as
+            a choice of its own, so that rows of many questions share a batch.
 
     Raises:
-        ModelError: the folder has no usable tokenizer, or the model wants token types.
+        ModelError: the folder has no usable tokenizer, or the model requires token types.
     """
 
     choices: ClassVar[bool] = False
@@ -47,7 +47,7 @@ class RowReader(TorchCheckpoint):
         self._own = [2 * layer.one_sided_attn_window_size for layer in self._layers]
 
     def _logits(self, rows: Sequence[Sequence[int]]) -> list[Any]:
-        """Logits of ``rows``, in order."""
+        """Return the logits of ``rows``, in order."""
         with self._lock:
             logits = self._forward(rows)
         if not np.isfinite(logits).all():

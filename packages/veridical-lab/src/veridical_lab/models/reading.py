@@ -1,8 +1,8 @@
-"""Token ids of a context and a question about it, as the MQAG checkpoints were trained.
+"""Token ids of contexts and questions, as in MQAG's training.
 
-The answering system reads ``<s> context <s> question </s></s> option </s>``, one row an option;
-the answerability system ``<s> question </s> context </s>`` (Manakul et al. 2023, MQAG). Texts are
-ordinary text: a special token written out in one is not read as such. A context too long for the
+The answering system reads ``<s> context <s> question </s></s> option </s>``, one row per option.
+The answerability system reads ``<s> question </s> context </s>`` (Manakul et al. 2023, MQAG). Texts
+are ordinary text: a special token written in one is not interpreted. A context too long for the
 model is read in overlapping windows.
 """
 
@@ -34,7 +34,7 @@ class Rows:
             raise ModelError("the tokenizer puts no special tokens around a pair of texts")
 
     def choices(self, context: str, question: str, options: Sequence[str]) -> list[list[list[int]]]:
-        """For each window of the context, a row an option."""
+        """Build a row per option for each window of the context."""
         question_ids = [self._head[-1], *self._ids(f" {question}"), *self._between]
         ends = [[*self._ids(option), *self._tail] for option in options]
         room = self._max_length - len(self._head) - len(question_ids) - max(map(len, ends))
@@ -42,7 +42,7 @@ class Rows:
         return [[[*self._head, *w, *question_ids, *end] for end in ends] for w in windows]
 
     def question(self, context: str, question: str) -> list[list[int]]:
-        """For each window of the context, the row that asks whether it holds the answer."""
+        """Build the row of each window that asks if it contains the answer."""
         start = [*self._head, *self._ids(f"{question} "), self._between[0]]
         room = self._max_length - len(start) - len(self._tail)
         return [[*start, *w, *self._tail] for w in self._windows(f" {context}", room)]

@@ -1,4 +1,4 @@
-"""Regressors over pairs of texts, run by transformers and torch (the ``[torch]`` extra)."""
+"""Regressors over pairs of texts, run by transformers and torch."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from veridical.models.nli.tokens import PairWindower
 
 
 class TorchRegressor(TorchCheckpoint):
-    """Any model of one output that ``AutoModelForSequenceClassification`` can build from
-    safetensors: BLEURT's kind. The number is the output itself, without any function over it.
+    """Regressor with one output, such as BLEURT.
 
-    A pair too long for the model is windowed as :mod:`veridical.models.nli.pairs` has it, its
-    first text as the premise. Of the windows of the first text the greatest number counts, and
-    the mean over the pieces of the second, each weighted by its tokens. It answers
+    Supports any model that ``AutoModelForSequenceClassification`` can build from safetensors. The
+    number is the raw output. A pair too long for the model is windowed as in
+    :mod:`veridical.models.nli.pairs`, with its first text as the premise. The maximum over windows
+    of the first text counts, and the mean over pieces of the second, weighted by tokens. It answers
     :class:`~veridical.core.protocols.Pair` requests. Thread-safe.
     """
 
@@ -54,7 +54,7 @@ class TorchRegressor(TorchCheckpoint):
         return list(logits[:, 0].tolist())
 
     def assemble(self, windows: Sequence[Window], outputs: Sequence[Any]) -> Packed:
-        """(1,) number of the pair."""
+        """Return the score (1,) of the pair."""
         best: dict[int, float] = {}
         weight: dict[int, int] = {}
         for window, value in zip(windows, outputs, strict=True):

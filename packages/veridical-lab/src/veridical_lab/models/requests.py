@@ -1,7 +1,7 @@
-"""Requests to the checkpoints that scorers name, and the packing of their answers.
+"""Requests to named checkpoints, and the packing of their answers.
 
-Every answer is one float32 array, so that the store keeps it as it is: log-probabilities and
-scores as they are, offsets and Unicode code points as whole numbers (exact up to 2^24).
+Every answer is one float32 array, as the store keeps it: log-probabilities and scores as they are,
+offsets and Unicode code points as whole numbers (exact up to 2^24).
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ if TYPE_CHECKING:
 
     from veridical.core.requests import Packed
 
-#: What an encoder reads. A string is a text. A tuple begins with the method's own words and
-#: alternates between those, in which special tokens such as ``</s>`` count as what they are, and
-#: texts, in which they are broken up. The last text is read in windows if all is too long.
+#: Input of an encoder. A string is a text. A tuple alternates between the method's own words, in
+#: which special tokens such as ``</s>`` are interpreted, and texts, in which they are not. It
+#: begins with the former. The last text is windowed if the whole is too long.
 Source: TypeAlias = "str | tuple[str, ...]"
 
 
 def as_source(source: Source) -> tuple[str, ...]:
-    """``source`` as a tuple.
+    """Return ``source`` as a tuple.
 
     Raises:
-        ValueError: it holds no text.
+        ValueError: it contains no text.
     """
     if isinstance(source, str):
         return ("", source)
@@ -56,14 +56,14 @@ class Reading:
 
 @dataclass(frozen=True)
 class Writing:
-    """Asks for texts that follow from ``source``.
+    """Request for texts generated from ``source``.
 
     Attributes:
         max_tokens: of each text, the end token included.
         beams: width of the beam search; 1 is greedy.
-        returned: how many of the best beams.
-        no_repeat: no run of so many tokens occurs twice in a text; 0: any may.
-        draw: seed and turn of a random draw at temperature 1; None: the likeliest text.
+        returned: number of the best beams.
+        no_repeat: length of n-grams that may not repeat in a text; 0: no limit.
+        draw: seed and turn of random sampling at temperature 1; None: the most likely text.
     """
 
     source: tuple[str, ...]
@@ -93,12 +93,12 @@ class Choice(NamedTuple):
 
 
 class WindowRead(NamedTuple):
-    """The likelihood of the targets after one window of the source.
+    """Likelihood of the targets after one window of the source.
 
     Attributes:
         start, end: of the window, in code points of the source's last text, end exclusive.
-        logprobs: for each target the natural logarithms of its tokens' probabilities, the end
-            token and whatever else the tokenizer adds among them, but for a language token.
+        logprobs: natural logarithms of the token probabilities of each target. Includes the end
+            token and other tokens that the tokenizer adds, except a language token.
     """
 
     start: int
@@ -113,12 +113,12 @@ class Likelihood(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """The span of a context that answers a question.
+    """Span of a context that answers a question.
 
     Attributes:
         text: ``context[start:end]``.
-        margin: by how much the span's score (the sum of its start and end logits) is above that
-            of no answer, in the same window; above 0.
+        margin: the span's score (the sum of its start and end logits) minus that of no answer, in
+            the same window; above 0.
     """
 
     start: int
@@ -128,8 +128,9 @@ class Answer(NamedTuple):
 
 
 def pack_likelihood(windows: Sequence[WindowRead]) -> Packed:
-    """``windows, targets``, then for each window ``start, end``, the targets' lengths, and their
-    log-probabilities."""
+    """Pack ``windows, targets``, then per window ``start, end``, target lengths,
+    log-probabilities.
+    """
     row: list[float] = [len(windows), len(windows[0].logprobs) if windows else 0]
     for window in windows:
         row += [window.start, window.end, *map(len, window.logprobs)]
@@ -174,7 +175,7 @@ def pack_answer(start: int, end: int, margin: float) -> Packed:
 
 
 def unpack_answer(packed: Packed, context: str) -> Answer | None:
-    """None where there is no answer: the margin is 0 or below, or the span is blank."""
+    """Unpack an answer; None if the margin is 0 or below, or the span is blank."""
     start, end, margin = int(packed[0]), int(packed[1]), float(packed[2])
     text = context[start:end]
     start += len(text) - len(text.lstrip())

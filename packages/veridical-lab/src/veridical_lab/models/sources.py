@@ -1,10 +1,10 @@
-"""Sources and targets of an encoder-decoder as token ids; what is too long comes in windows.
+"""Tokenised sources and targets of an encoder-decoder, windowed if too long.
 
-Windows are cut in the text, not among its tokens, so that each is tokenised as a text of its own:
-just as a short one would be, whatever the tokenizer. The rule is that of
-:func:`veridical.models.nli.pairs.split`: about equally long, overlapping by whole sentences or an
-eighth, ends at sentences or words. Targets are cut likewise but do not overlap: their pieces
-follow on each other, and each is read after the source as if it were the first.
+Windows are cut in the text, not among its tokens, so that each is tokenised like a short text, with
+any tokenizer. The rule is that of :func:`veridical.models.nli.pairs.split`: about equally long,
+overlapping by whole sentences or an eighth, ending at sentences or words. Targets are cut likewise
+without overlap: their pieces are consecutive, and each is read after the source as if it were the
+first.
 """
 
 from __future__ import annotations
@@ -69,10 +69,10 @@ class Tokens:
         except Exception:  # each tokenizer has its own error
             known = False
         if not known:
-            raise ModelError(f"{self._name} knows no language {language!r}")
+            raise ModelError(f"{self._name} does not support the language {language!r}")
 
     def language_id(self, language: str) -> int | None:
-        """The id of the token that marks ``language``."""
+        """Return the id of the token that marks ``language``."""
         mark = language
         if hasattr(self._tokenizer, "get_lang_token"):
             mark = self._tokenizer.get_lang_token(language)
@@ -80,21 +80,21 @@ class Tokens:
         return None if token is None or token == self._tokenizer.unk_token_id else int(token)
 
     def plain(self, text: str) -> str:
-        """``text`` in which nothing is read as a special token: a space breaks each one up."""
+        """Break up special tokens in ``text`` by a space, so that none is interpreted."""
         text = readable(text)
         while self._marks.search(text):
             text = self._marks.sub(lambda m: f"{m[0][0]} {m[0][1:]}", text)
         return text
 
     def filled(self, source: tuple[str, ...]) -> str:
-        """The text that the tokenizer is given for ``source``."""
+        """Return the tokenizer's input for ``source``."""
         return "".join(self.plain(s) if i % 2 else readable(s) for i, s in enumerate(source))
 
     def sources(self, sources: Sequence[tuple[str, ...]], longest: int) -> list[list[SourceWindow]]:
-        """Windows of each source, of at most ``longest`` tokens.
+        """Return the windows of each source, of at most ``longest`` tokens.
 
         Raises:
-            ModelError: what stands around the last text leaves no room for it.
+            ModelError: the text around the last one leaves no room for it.
         """
         windows = []
         for source, ids in zip(sources, self._sources(sources), strict=True):
@@ -153,8 +153,10 @@ class Tokens:
     def _fitting(
         self, text: str, rows: Any, size: int, longest: int
     ) -> list[tuple[tuple[int, int], list[int]]]:
-        """Spans of ``text`` whose ``rows`` have at most ``longest`` tokens each, of about ``size``
-        characters or as many less as it takes."""
+        """Return spans of ``text`` whose ``rows`` have at most ``longest`` tokens each.
+
+        Spans have about ``size`` characters, or fewer if necessary.
+        """
         sentences = [s.start for s in split_sentences(text)]
         while size >= _LEAST:
             spans = split(len(text), size, sentences, lambda i: text[i - 1 : i].isspace())
@@ -180,7 +182,7 @@ class Tokens:
         return rows
 
     def _refuse_marks(self, ids: Sequence[int], bare: Sequence[int]) -> None:
-        """A tokenizer that normalises texts can find special tokens where there were none."""
+        """Refuse texts in which the tokenizer's normalisation creates special tokens."""
         if sum(i in self._special for i in ids) > sum(i in self._special for i in bare):
             raise ModelError(f"{self._name} reads a part of this text as a special token")
 
@@ -194,7 +196,7 @@ class Tokens:
 
 
 def _place(source: tuple[str, ...]) -> int:
-    """Where the last text of ``source`` is."""
+    """Return the position of the last text of ``source``."""
     return len(source) - 1 - len(source) % 2
 
 

@@ -1,1 +1,4 @@
-"""RepC: classifiers on a language model's hidden states (Hu et al. 2024, RefChecker)."""
+"""RepC: classifiers on a language model's hidden states.
+
+Hu et al. 2024, RefChecker.
+"""

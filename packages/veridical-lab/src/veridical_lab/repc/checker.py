@@ -24,8 +24,10 @@ _TOGETHER = 64  # pairs whose states are held at once
 
 @dataclass(frozen=True)
 class RepcChecker:
-    """RepC, trained by ``veridical train repc``: the passage is the premise, the claim the
-    hypothesis, and the model in the file ``model`` judges the last hidden states of ``proxy``.
+    """RepC checker, trained by ``veridical train repc``.
+
+    The passage is the premise, the claim the hypothesis, and the model in the file ``model`` judges
+    the last hidden states of ``proxy``.
 
     Args:
         proxy: the language model; the run's own if None.
@@ -33,7 +35,8 @@ class RepcChecker:
     Raises:
         UsageError: no model is named.
 
-    Source: Hu et al. 2024 (RefChecker), section 4.2.
+    Source:
+        Hu et al. 2024 (RefChecker), section 4.2.
     """
 
     model: str = ""
@@ -51,12 +54,12 @@ class RepcChecker:
         evidence: Evidence,
         alternatives: Sequence[Sequence[int]] = (),
     ) -> NDArray[np.float64]:
-        """(n, 3) probabilities of each (claim, passage).
+        """Return probabilities (n, 3) of each (claim, passage).
 
         Raises:
-            UsageError: the file cannot be used, or was trained with another proxy.
+            UsageError: the file is unusable, or was trained with another proxy.
             NotApplicable: no proxy was named.
-            ModelError: the proxy tells no hidden states, or failed on one of the texts.
+            ModelError: the proxy returns no hidden states, or failed on a text.
         """
         repc = await asyncio.to_thread(read_repc, self.model)
         name, revision = await evidence.proxy_identity(self.proxy)

@@ -1,8 +1,8 @@
-"""RepC's classifiers as numpy computes them: SVM, two-layer network, nearest neighbours by NCA.
+"""RepC's classifiers in numpy: SVM, two-layer network, nearest neighbours.
 
 Each takes the (n, d) hidden states of one layer and gives (n, 3) probabilities in the order of
-:data:`~veridical.core.protocols.LABELS`. They are fitted by scikit-learn
-(:mod:`veridical_lab.repc.fit`), whose numbers these are.
+:data:`~veridical.core.protocols.LABELS`. Neighbours are found after NCA. They are fitted by
+scikit-learn (:mod:`veridical_lab.repc.fit`) and reproduce its numbers.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ class Classifier(Protocol):
         ...
 
     def probabilities(self, x: Floats) -> Floats:
-        """(n, d) -> (n, 3)."""
+        """Map states (n, d) to probabilities (n, 3)."""
         ...
 
     def arrays(self) -> dict[str, Floats]:
-        """All that it is, by name."""
+        """Return all parameters by name."""
         ...
 
 
@@ -85,7 +85,9 @@ class Svm:
         return int(self.vectors.shape[1])
 
     def decisions(self, x: Floats) -> Floats:
-        """(n, d) -> (n, 3): positive for the first of each of :data:`PAIRS`."""
+        """Map states (n, d) to decisions (n, 3): positive for the first of each of
+        :data:`PAIRS`.
+        """
         z = (x - self.mean) / self.scale
         lengths = np.sum(self.vectors**2, axis=1)
         decisions = np.empty((len(z), len(PAIRS)))
@@ -150,15 +152,17 @@ class Mlp:
 
 @dataclass(frozen=True, eq=False)
 class Knn:
-    """Shares of the classes among the nearest neighbours, after a projection learned by
-    neighbourhood components analysis (Goldberger et al. 2004) of standardised states.
+    """Class shares among nearest neighbours in a learned projection.
+
+    The projection is fitted by neighbourhood components analysis (Goldberger et al. 2004) on
+    standardised states.
 
     Attributes:
-        mean, scale: (d,) what states are shifted and divided by.
+        mean, scale: (d,) for standardising states.
         projection: (k, d).
         points: (m, k) the training states, projected.
         classes: (m,) their classes, 0 .. 2.
-        neighbours: () how many count, at most m.
+        neighbours: () number of neighbours, at most m.
     """
 
     mean: Floats
@@ -180,7 +184,7 @@ class Knn:
         )
         _positive(self.scale)
         if not np.isin(self.classes, range(_CLASSES)).all():
-            raise ValueError("a class is none of 0, 1, 2")
+            raise ValueError("a class is not 0, 1 or 2")
         if self.neighbours not in range(1, m + 1):
             raise ValueError(f"{self.neighbours} neighbours among {m}")
 
@@ -204,10 +208,10 @@ class Knn:
 
 
 def classifier(kind: str, arrays: Mapping[str, Floats]) -> Classifier:
-    """The classifier of a ``kind`` that :meth:`Classifier.arrays` describes.
+    """Build the classifier of a ``kind`` from :meth:`Classifier.arrays`.
 
     Raises:
-        ValueError: arrays are missing, there are others, or they do not fit together.
+        ValueError: arrays are missing, unknown or inconsistent.
     """
     parts = dict(arrays)
     if kind == "mlp":
@@ -224,7 +228,7 @@ def classifier(kind: str, arrays: Mapping[str, Floats]) -> Classifier:
 
 
 def softmax(scores: Floats) -> Floats:
-    """(n, classes) scores to probabilities."""
+    """Convert scores (n, classes) to probabilities."""
     powers = np.exp(scores - scores.max(axis=1, keepdims=True))
     return np.asarray(powers / powers.sum(axis=1, keepdims=True))
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 #: Training pairs of each (Hu et al. 2024, table 8).
 PUBLISHED = {"svm": 1000, "mlp": 2000, "knn": 100}
 _FOLDS = 5
-_DIMENSIONS = 16  # of the space in which neighbours are sought
+_DIMENSIONS = 16  # of the space of nearest neighbours
 _NEIGHBOURS = 15
 _MIXED = 32  # hidden units of what joins the layers
 
@@ -34,14 +34,14 @@ def need_sklearn() -> None:
 
 
 def fit(kind: Kind, x: Floats, truth: NDArray[np.int64], seed: int) -> Classifier:
-    """A classifier of one layer's states.
+    """Fit a classifier of one layer's states.
 
     - ``svm``: Gaussian kernel on standardised states, scikit-learn's defaults (C = 1), as
-      published; the decisions of 5-fold cross-validation teach what makes them probabilities.
+      published; the link to probabilities is fitted on decisions of 5-fold cross-validation.
     - ``mlp``: d -> d/4 -> 3 with ReLU, Adam in batches of 32, stopped early, as published; on
       standardised states.
-    - ``knn``: 15 neighbours after NCA to 16 dimensions, on standardised states. (The paper tells
-      neither number.)
+    - ``knn``: 15 neighbours after NCA to 16 dimensions, on standardised states. (The paper
+      reports neither number.)
 
     Args:
         x: (n, d) states.
@@ -71,7 +71,7 @@ def fit(kind: Kind, x: Floats, truth: NDArray[np.int64], seed: int) -> Classifie
 
 
 def fit_mixer(shares: Floats, truth: NDArray[np.int64], seed: int) -> Mlp:
-    """What joins layers: a network of 32 ReLU units on their (n, layers x 3) probabilities."""
+    """Fit the network of 32 ReLU units that combines layers' (n, layers x 3) probabilities."""
     from sklearn.preprocessing import StandardScaler
 
     scaler = StandardScaler().fit(shares)
@@ -94,11 +94,11 @@ def _network(hidden: tuple[int, ...], alpha: float, seed: int) -> Any:
 
 
 def svm_of(scaler: Any, machine: Any, link: Any) -> Svm:
-    """The machine as arrays.
+    """Convert a fitted SVM to arrays.
 
     Args:
         scaler: a fitted ``StandardScaler``.
-        machine: an ``SVC`` of three classes fitted on what it gives.
+        machine: an ``SVC`` of three classes fitted on its output.
         link: ``LogisticRegression`` fitted on one-against-one decisions.
     """
     bounds = np.concatenate([[0], np.cumsum(machine.n_support_)])
@@ -120,10 +120,10 @@ def svm_of(scaler: Any, machine: Any, link: Any) -> Svm:
 
 
 def mlp_of(scaler: Any, network: Any) -> Mlp:
-    """The network as arrays.
+    """Convert a fitted network to arrays.
 
     Args:
-        network: an ``MLPClassifier`` of ReLU units fitted on what ``scaler`` gives.
+        network: an ``MLPClassifier`` of ReLU units fitted on the output of ``scaler``.
     """
     layers = zip(network.coefs_, network.intercepts_, strict=True)
     return Mlp(
@@ -134,11 +134,11 @@ def mlp_of(scaler: Any, network: Any) -> Mlp:
 
 
 def knn_of(scaler: Any, projection: Any, neighbours: Any) -> Knn:
-    """The neighbours as arrays.
+    """Convert fitted nearest neighbours to arrays.
 
     Args:
-        projection: ``NeighborhoodComponentsAnalysis`` fitted on what ``scaler`` gives.
-        neighbours: a ``KNeighborsClassifier`` fitted on what it gives.
+        projection: ``NeighborhoodComponentsAnalysis`` fitted on the output of ``scaler``.
+        neighbours: a ``KNeighborsClassifier`` fitted on its output.
     """
     return Knn(
         mean=np.asarray(scaler.mean_),

@@ -1,4 +1,4 @@
-"""Hidden states of labelled pairs, by the road that checking takes: same reader, engine, store."""
+"""Hidden states of labelled pairs, computed as at inference."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class States:
     revision: str
 
     def take(self, start: int, stop: int) -> States:
-        """The states of the pairs from ``start`` to ``stop``."""
+        """Return the states of the pairs from ``start`` to ``stop``."""
         part = slice(start, stop)
         return replace(self, x=self.x[part], read=self.read[part])
 
@@ -54,16 +54,16 @@ def gather(
     progress: Callable[[int], None] | None = None,
     **options: Any,
 ) -> States:
-    """States after all layers of the language model ``proxy``, of each pair.
+    """Compute the states of each pair after all layers of the language model ``proxy``.
 
     Args:
-        store: folder that keeps them for another time.
-        progress: told after each pair how many are done.
+        store: folder that caches them.
+        progress: called after each pair with the number done.
         options: of the :class:`~veridical.engine.engine.Engine`.
 
     Raises:
         UsageError: ``proxy`` names no model.
-        ModelError: it cannot be loaded, tells no hidden states, or could read no pair.
+        ModelError: it cannot be loaded, returns no hidden states, or could read no pair.
     """
     hidden: dict[int, NDArray[np.float32]] = {}
     missing: Counter[str] = Counter()

@@ -1,4 +1,4 @@
-"""A trained RepC, and the file it is kept in: JSON or safetensors, never pickle."""
+"""Trained RepC, stored as JSON or safetensors, never pickle."""
 
 from __future__ import annotations
 
@@ -70,7 +70,9 @@ class Repc:
             raise ValueError("what joins its layers is for another number of them")
 
     def probabilities(self, states: NDArray[np.float32]) -> Floats:
-        """(n, 3) probabilities of (n, k, width) states after each of the k :attr:`layers`."""
+        """Return probabilities (n, 3) from states (n, k, width) after each of the k
+        :attr:`layers`.
+        """
         x = states.astype(np.float64)
         each = [e.probabilities(x[:, i]) for i, e in enumerate(self.experts)]
         if self.mixer is None:
@@ -79,8 +81,10 @@ class Repc:
 
 
 def write_repc(path: Path, model: Repc) -> None:
-    """Keep ``model`` in ``path``: as safetensors if that is its ending, else as JSON, with float32
-    arrays as base64 beside their shapes."""
+    """Write ``model`` to ``path``, as safetensors or JSON by its ending.
+
+    JSON has float32 arrays as base64 with their shapes.
+    """
     head = {
         "format": FORMAT,
         "classifier": model.kind,
@@ -101,11 +105,10 @@ def write_repc(path: Path, model: Repc) -> None:
 
 
 def read_repc(name: str) -> Repc:
-    """The classifiers in the file of that path: see
-    :func:`~veridical.files.trained_files.read_trained`.
+    """Read classifiers from a file: see :func:`~veridical.files.trained_files.read_trained`.
 
     Raises:
-        UsageError: the file cannot be read, is no such model, or has changed.
+        UsageError: the file is unreadable, is not such a model, or has changed.
     """
     return read_trained(name, _parse, title="RepC", command="veridical train repc", most=_MOST)
 

@@ -1,8 +1,8 @@
-"""The text after which a language model's last hidden state tells an NLI label.
+"""Prompt whose last hidden state encodes an NLI label.
 
 Wording: RefChecker 0.2.17, ``refchecker/checker/repc/repc_checker.py`` (Apache-2.0). There it is
-set in ChatML; here in the chat template of the model that reads it, which for a ChatML model comes
-to the same.
+formatted as ChatML; here with the chat template of the model, which gives the same for a ChatML
+model.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ Template = tuple[str, str, str]
 
 
 async def template(evidence: Evidence, proxy: str | None) -> Template:
-    """What stands before, between and after premise and hypothesis for the model ``proxy``.
+    """Return the texts before, between and after premise and hypothesis for the model ``proxy``.
 
-    A model whose chat template takes no system message is told in the user's message.
+    If its chat template takes no system message, the text is in the user's message.
 
     Raises:
         NotApplicable: no proxy was named.
@@ -49,6 +49,6 @@ async def template(evidence: Evidence, proxy: str | None) -> Template:
 
 
 def pieces(frame: Template, premise: str, hypothesis: str) -> tuple[str, ...]:
-    """One text as :meth:`~veridical.core.evidence.Evidence.hidden` takes it."""
+    """Return one text as :meth:`~veridical.core.evidence.Evidence.hidden` takes it."""
     before, between, after = frame
     return before, premise, between, hypothesis, after

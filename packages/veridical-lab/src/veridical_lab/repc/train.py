@@ -1,4 +1,4 @@
-"""Training RepC on labelled pairs, and measuring it beside the majority class."""
+"""Training of RepC on labelled pairs, and its evaluation."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from veridical_lab.training.figures import FigureRow, beside_majority
 from veridical_lab.training.labelled_pairs import FEWEST, LabelledPairs, check_enough
 
 _MOST_HELD = 1000  # pairs of the held-out part, which cost a forward each
-_FEWEST_CHOOSING = 500  # pairs that layers are chosen or joined by, where there are so many
+_FEWEST_CHOOSING = 500  # maximum pairs for choosing or combining layers
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,9 +43,9 @@ class RepcParts:
 def parts_of(data: LabelledPairs, size: int, held_out: float, seed: int) -> RepcParts:
     """Draw the parts.
 
-    A share of the premises is held out. Half of the others serve to train, where ``size`` pairs
-    are drawn, as many of each class as far as they go; the other half to choose, where as many
-    are drawn, or 500 if that is more. Pairs of two-class sources are left out.
+    A share of the premises is held out. Half of the others are for training, from which ``size``
+    pairs are drawn, balanced by class as far as possible. The other half is for choosing, from
+    which as many are drawn, or 500 if that is more. Pairs of two-class sources are left out.
 
     Raises:
         UsageError: a part has too few pairs of some class.
@@ -56,7 +56,9 @@ def parts_of(data: LabelledPairs, size: int, held_out: float, seed: int) -> Repc
     premises = rng.permutation(groups.max() + 1 if len(groups) else 0)
     held = round(held_out * len(premises))
     half = held + (len(premises) - held) // 2
-    kinds = np.zeros(len(premises), np.int64)  # of each premise: 0 held, 1 train, 2 choosing
+    kinds = np.zeros(
+        len(premises), np.int64
+    )  # part of each premise: 0 held out, 1 training, 2 choosing
     kinds[premises[held:half]], kinds[premises[half:]] = 1, 2
     part = kinds[groups] if len(groups) else groups
     sizes = {1: size, 2: max(size, _FEWEST_CHOOSING)}
@@ -70,8 +72,10 @@ def parts_of(data: LabelledPairs, size: int, held_out: float, seed: int) -> Repc
 def _balanced(
     truth: NDArray[np.int64], places: NDArray[np.intp], size: int, seed: tuple[int, ...]
 ) -> NDArray[np.intp]:
-    """``size`` of the places at random, a third of each class as far as they go. Fewer are the
-    first of more, so that what is stored of them serves again."""
+    """Return ``size`` random places, balanced by class as far as possible.
+
+    A smaller draw is the beginning of a larger one, so that stored states are reused.
+    """
     chosen = []
     for label in range(len(LABELS)):
         share = size // len(LABELS) + (label < size % len(LABELS))
@@ -105,14 +109,14 @@ def train(
     notes: Mapping[str, Any] | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> TrainedRepc:
-    """Fit a classifier a layer; take the best (``select``) or join them all (``ensemble``).
+    """Fit a classifier per layer; take the best (``select``) or combine all (``ensemble``).
 
-    What is measured is what is kept: nothing is fitted again on more pairs.
+    The measured model is the stored one: nothing is fitted again on more pairs.
 
     Args:
         states: of the training pairs, then of the choosing ones.
-        proxy: the name under which the language model was asked for.
-        progress: told each layer done, and how many there are.
+        proxy: the requested name of the language model.
+        progress: called with the number of layers done, and of all.
 
     Raises:
         UsageError: too few of the pairs could be read.
@@ -179,9 +183,9 @@ def measure(
     bootstrap: int = 1000,
     seed: int = 0,
 ) -> list[FigureRow]:
-    """Figures of ``model`` on pairs, beside their majority class.
+    """Measure ``model`` on pairs, with their majority class as a baseline.
 
-    Where a source has two classes, all but entailment counts as the other.
+    If a source has two classes, all but entailment counts as the other.
     """
     known = states.x[states.read][:, list(model.layers)]
     if not len(known):

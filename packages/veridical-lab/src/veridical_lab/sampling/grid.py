@@ -1,4 +1,4 @@
-"""Many models, each by several decodings: the table of the Mirage study (Kulkarni 2025).
+"""Grid of models and decodings, as in the Mirage study (Kulkarni 2025).
 
 The grid is a TOML file::
 
@@ -51,11 +51,11 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 @dataclass(frozen=True)
 class GridCell:
-    """One model by one decoding.
+    """One model with one decoding.
 
     Attributes:
         llm: as ``--llm`` takes it.
-        columns: what its records say of it.
+        columns: metadata of its records.
     """
 
     llm: str
@@ -88,10 +88,10 @@ class _Model:
 
 
 def read_grid(path: Path) -> list[GridCell]:
-    """The cells of the grid in ``path``, model by model.
+    """Read the cells of the grid in ``path``, model by model.
 
     Raises:
-        UsageError: it is not TOML, or something in it is missing, unknown or twice there.
+        UsageError: it is not TOML, or a setting is missing, unknown or duplicated.
     """
     try:
         grid = read_toml(path)
@@ -128,16 +128,16 @@ def read_grid(path: Path) -> list[GridCell]:
     seen: set[str] = set()
     for cell in cells:
         if str(cell) in seen:
-            raise UsageError(f"{path}: {cell} is there twice")
+            raise UsageError(f"{path}: {cell} is defined twice; remove one")
         seen.add(str(cell))
     return cells
 
 
 def table_rows(results: Results, answers: Iterable[Any]) -> Iterator[dict[str, Any]]:
-    """Rows of the study's long table: the columns, ``scorer`` and ``value``.
+    """Yield rows of the study's long table: the columns, ``scorer`` and ``value``.
 
-    ``value`` is the scorer's own number where it has one, as the study reports metrics, else the
-    risk. Scores that are none are left out.
+    ``value`` is the scorer's own number if it has one, as the study reports metrics, else the risk.
+    Scores without a value are left out.
 
     Args:
         results: of scoring the records of a grid.

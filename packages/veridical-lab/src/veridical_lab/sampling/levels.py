@@ -1,4 +1,4 @@
-"""Levels of the factors as people write them: model sizes, kinds of tuning, families."""
+"""Factor levels as text: model sizes, kinds of tuning, families."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _LARGEST = 100_000.0  # billions; above it, someone wrote the number of paramete
 
 
 def billions(value: object) -> float:
-    """A model size in billions of parameters: a number, or a text such as ``7B`` or ``125M``.
+    """Parse a model size in billions of parameters: a number, or text such as ``7B`` or ``125M``.
 
     Raises:
         RowProblem: it is neither, or not a possible size.
@@ -57,10 +57,10 @@ def billions(value: object) -> float:
 
 
 def is_instruct(value: object) -> bool:
-    """Whether a word for the tuning says instruction-tuned rather than pretrained.
+    """Return True if a word for the tuning means instruction-tuned, False for pretrained.
 
     Raises:
-        RowProblem: it says neither.
+        RowProblem: it means neither.
     """
     word = re.sub(r"[\s_-]+", "-", value.strip().lower()) if isinstance(value, str) else ""
     if word in PRETRAINED:
@@ -74,7 +74,7 @@ def is_instruct(value: object) -> bool:
 
 
 def family_of(model: str) -> str:
-    """The family a model's name tells: the name without owner, size and words of tuning.
+    """Return a model's family: its name without owner, size and words of tuning.
 
     ``meta-llama/Llama-2-7b-chat`` and ``Llama-2-7b`` are both ``llama-2``.
     """
@@ -85,7 +85,7 @@ def family_of(model: str) -> str:
 
 
 def bin_names(edges: Sequence[float]) -> list[str]:
-    """Names of the size bins that ``edges`` make: one below the first, one from each on.
+    """Return the names of the size bins for ``edges``: one below the first, one from each on.
 
     Raises:
         UsageError: the edges are not positive and increasing.

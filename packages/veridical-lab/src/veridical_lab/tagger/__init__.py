@@ -1,1 +1,1 @@
-"""A tagger of (head, relation, tail) over a token encoder, distilled from an LLM's triplets."""
+"""Triplet tagger over a token encoder, distilled from an LLM's triplets."""

@@ -1,4 +1,4 @@
-"""An LLM's triplets as tags of the words of a response: where each part stands, if it does."""
+"""Alignment of an LLM's triplets with the words of a response."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from veridical_lab.tagger.features import LONGEST, PRONOUNS, Range, Words
 
 NO_PLACE = "no sentence holds enough of its words"
 NO_TAIL = "the tail's words do not stand together in the sentence"
-NO_HEAD = "the head is not in the sentence, and no pronoun stands for it"
+NO_HEAD = "the head is not in the sentence, and no pronoun replaces it"
 NO_RELATION = "no word of the relation is in the sentence"
 TOO_LONG = f"the sentence has more than {LONGEST} words"
-_SHARE = 0.6  # of the tail's content words that a stretch must hold
+_SHARE = 0.6  # minimum share of the tail's content words in a word range
 _SLACK = 2  # words of a stretch that are none of the tail's, at most, for each that is
 
 
@@ -32,13 +32,13 @@ class Tagged(NamedTuple):
 
 
 def align(record: Record, triplets: Sequence[Triplet]) -> tuple[list[Tagged], Counter[str]]:
-    """The triplets that stand in the response's words, and why the others were left out.
+    """Return the triplets aligned with the response's words, and counts of failures by reason.
 
     A triplet is sought in the sentence that shares most of its words
-    (:class:`~veridical.claims.triplets.Places`). Its tail is the shortest stretch there that holds
-    most of the tail's content words; its head the nearest words of the head, or a pronoun that
-    begins the clause where the head was carried over; its relation those words of the relation
-    that are not the tail's or the head's.
+    (:class:`~veridical.claims.triplets.Places`). Its tail is the shortest word range with most of
+    the tail's content words. Its head is the nearest words of the head, or a pronoun that begins
+    the clause if the head was carried over. Its relation is the relation's words that are not in
+    tail or head.
     """
     places = Places(record)
     words = [word_spans(s.text) for s in record.sentences]
@@ -93,8 +93,11 @@ def _stretch(
     without: AbstractSet[int] = frozenset(),
     near: int | None = None,
 ) -> Range | None:
-    """The stretch that holds most of the ``wanted`` keys: of content words all or nearly all, the
-    fewest others among them, and of equals the nearest to ``near``."""
+    """Return the word range with most of the ``wanted`` keys.
+
+    Of the ranges with all or nearly all content words, it has the fewest other words; ties go to
+    the range nearest to ``near``.
+    """
     content = {k for k in wanted if k not in FUNCTION_WORDS} or set(wanted)
     if not content:
         return None
@@ -128,8 +131,9 @@ def _stretch(
 def _nearest(
     keys: Sequence[str], wanted: Sequence[str], taken: set[int], tail: int
 ) -> frozenset[int]:
-    """For each of the ``wanted`` keys the place of it that is nearest to the ``tail``, before it
-    rather than after."""
+    """Return the position of each ``wanted`` key nearest to the ``tail``, preferring those before
+    it.
+    """
     chosen = set()
     for key in set(wanted):
         places = [i for i, k in enumerate(keys) if k == key and i not in taken]

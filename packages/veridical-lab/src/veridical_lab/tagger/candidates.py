@@ -1,4 +1,4 @@
-"""What a sentence may claim: triplets that the tagger reads, and the clauses of the rules."""
+"""Candidate claims of a sentence: tagged triplets, and rule-based clauses."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ from veridical_lab.tagger.features import Sentence, beside_rows, word_rows
 if TYPE_CHECKING:
     from veridical_lab.tagger.model import Networks, Selection
 
-#: Shares above which words are a tail: few words to a tail at the highest, whole phrases at the
-#: lowest; what becomes of each is for the selection to say.
+#: Thresholds on tail shares: few words per tail at the highest, whole phrases at the lowest. The
+#: selection chooses among them.
 THRESHOLDS = (0.15, 0.35, 0.6)
 #: Words without which a statement says the opposite.
 _DENIALS = frozenset(
@@ -36,17 +36,19 @@ _DENIALS = frozenset(
     | {"hardly", "rarely", "barely"}
 )
 _ALIKE = 0.7  # token F1 with a better claim above which one says the same again
-_UNTOLD = 0.4  # of a clause's words that no chosen claim has: it stays a claim
+_UNTOLD = (
+    0.4  # minimum share of a clause's words missing from all chosen claims: the clause is then kept
+)
 
 
 @dataclass(frozen=True, eq=False)
 class Candidate:
-    """A claim that may be taken.
+    """Candidate claim.
 
     Attributes:
-        own: the words of the sentence that it is made of, by index.
+        own: indices of the sentence's words that it uses.
         by_rules: whether the rules found it, not the tagger.
-        features: (:func:`candidate_width`,) what the selection goes by.
+        features: (:func:`candidate_width`,) input of the selection.
     """
 
     claim: Claim
@@ -63,14 +65,14 @@ def candidates(
     sentence: Sentence,
     rules: Sequence[Claim],
 ) -> list[Candidate]:
-    """The candidates of one sentence, each statement once.
+    """Return the candidates of one sentence, each statement once.
 
     Args:
         text: of the sentence, citations blanked.
-        start: where it stands in the response.
+        start: its offset in the response.
         number: its index.
         sentence: as the encoder has it.
-        rules: what the rules (the extractor ``triplets``) claim of it.
+        rules: claims that the rules (the extractor ``triplets``) find in it.
     """
     read = networks.project(sentence)
     found: dict[str, Candidate] = {}
@@ -101,7 +103,7 @@ def candidates(
 
 
 def _frames(networks: Networks, read: Sentence) -> list[tuple[Frame, Floats]]:
-    """The tagger's triplets, each with what it measured of them."""
+    """Return the tagger's triplets, each with its measurements."""
     if not read.words:
         return []
     rows = word_rows(read)
@@ -148,8 +150,7 @@ def _words_of(frame: Frame) -> set[int]:
 
 
 def _loses_denial(read: Sentence, frame: Frame) -> bool:
-    """Whether a denial stands among a triplet's words, or right beside them, and is none of
-    them."""
+    """Return True if a negation among or next to a triplet's words is not part of it."""
     own = _words_of(frame)
     return any(
         read.words[i].text.lower() in _DENIALS
@@ -184,8 +185,11 @@ def _claim(text: str, start: int, number: int, read: Sentence, frame: Frame) -> 
 
 
 def choose(selection: Selection, found: Sequence[Candidate]) -> list[Claim]:
-    """The claims of one sentence: the likelier candidates, none that says the same again, and
-    each clause of the rules that they leave untold. In the order of the text."""
+    """Choose the claims of one sentence, in the order of the text.
+
+    These are the most probable candidates without duplicates, and each clause of the rules that
+    they do not cover.
+    """
     if not found:
         return []
     shares = selection.shares(np.array([c.features for c in found]))
@@ -207,18 +211,20 @@ def choose(selection: Selection, found: Sequence[Candidate]) -> list[Claim]:
 
 
 def tokens(text: str) -> Counter[str]:
-    """How often a statement has each word with a letter or figure, in lower case."""
+    """Count each word with a letter or digit in a statement, in lower case."""
     return Counter(w.text.lower() for w in lettered_spans(text))
 
 
 def token_f1(a: Counter[str], b: Counter[str]) -> float:
-    """Twice the words that both have, over all words of the two; 0 where both have none."""
+    """Compute twice the shared words over all words of both; 0 if both are empty."""
     return 2 * (a & b).total() / max(1, a.total() + b.total())
 
 
 def matched(said: Iterable[Counter[str]], known: Sequence[Counter[str]], least: float) -> int:
-    """How many pairs of a claim and a known one have a token F1 of ``least`` or more, each in one
-    pair at most: the best pair first, of equals the earliest."""
+    """Count pairs of a claim and a known one with a token F1 of at least ``least``.
+
+    Each claim is in at most one pair: the best pair first, ties by position.
+    """
     pairs = sorted(
         (-f1, i, j)
         for i, a in enumerate(said)

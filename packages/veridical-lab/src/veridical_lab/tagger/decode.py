@@ -25,7 +25,7 @@ class Frame(NamedTuple):
 
 
 def tails_of(shares: Floats, threshold: float) -> list[Range]:
-    """Stretches of words that are tails by more than ``threshold``, parted where one begins.
+    """Return word ranges that are tails by more than ``threshold``, split at each BEGIN.
 
     Args:
         shares: (n, 3) probabilities of OUTSIDE, BEGIN, INSIDE.
@@ -42,11 +42,12 @@ def tails_of(shares: Floats, threshold: float) -> list[Range]:
 
 
 def frames_beside(sentence: Sentence, tail: Range, shares: Floats) -> list[Frame]:
-    """The triplets of one tail: none where no head or no relation is likely enough; several where
-    the heads are a list.
+    """Return the triplets of one tail.
+
+    Empty if no head or no relation is likely enough; several if the heads are a list.
 
     Args:
-        shares: (n, 3) probabilities of NEITHER, HEAD, RELATION of each word beside that tail.
+        shares: (n, 3) probabilities of NEITHER, HEAD, RELATION of each word, given that tail.
     """
     chosen = shares.argmax(axis=1)
     chosen[tail[0] : tail[1]] = NEITHER
@@ -68,7 +69,7 @@ def _runs(marked: NDArray[np.bool_]) -> list[Range]:
 
 
 def _closed(words: list[str], part: Range) -> Range:
-    """With the bracket that closes one opened in it."""
+    """Extend a range by the bracket that closes one opened in it."""
     start, end = part
     opened = words[start:end].count("(") > words[start:end].count(")")
     return (start, end + 1) if opened and words[end : end + 1] == [")"] else part

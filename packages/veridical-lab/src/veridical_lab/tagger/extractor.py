@@ -19,24 +19,25 @@ if TYPE_CHECKING:
 
 @unless_abstained
 async def extract(record: Record, evidence: Evidence, *, model: str) -> Extraction:
-    """The triplets that a trained tagger finds in each sentence.
+    """Extract the triplets that a trained tagger finds in each sentence.
 
-    The run's token encoder reads each sentence. A network marks what is told (tails), another the
-    head and the relation of each; a logistic regression chooses among these triplets and the
-    clauses of the rules (:mod:`~veridical.claims.extractors.triplets`). A clause of which the
-    chosen claims leave much untold stays one. No word is made up: a relation's words
-    may stand apart, and a pronoun stays one.
+    The run's token encoder reads each sentence. One network marks tails, another marks the head and
+    the relation of each. A logistic regression chooses among these triplets and the clauses of the
+    rules (:mod:`~veridical.claims.extractors.triplets`). A clause that the chosen claims hardly
+    cover is kept. Claims use only words of the sentence: a relation's words may be separate, and a
+    pronoun stays one.
 
     Args:
-        model: the file that ``veridical train extractor`` has made.
+        model: the file written by ``veridical train extractor``.
 
     Raises:
-        NotApplicable: the response is empty, or the encoder does not read its script.
-        UsageError: the file cannot be used, or was trained with another token encoder.
+        NotApplicable: the response is empty, or the encoder does not support its script.
+        UsageError: the file is unusable, or was trained with another token encoder.
         ModelError: the encoder failed on a sentence, or gives no token vectors.
 
-    Source: RefChecker distilled its own extractor, a 7B model, from Claude 2's triplets (Hu et
-    al. 2024, section 4.1); the tagger is ours.
+    Source:
+        RefChecker distilled its own extractor, a 7B model, from Claude 2's triplets (Hu et al.
+            2024, section 4.1); the tagger is ours.
     """
     tagger = await asyncio.to_thread(read_tagger, model)
     name, revision = await evidence.token_encoder_identity()
@@ -50,7 +51,7 @@ async def extract(record: Record, evidence: Evidence, *, model: str) -> Extracti
 
 
 def claims_of(tagger: Tagger, read: Read) -> list[Claim]:
-    """The claims of a response that has been read."""
+    """Return the claims of a response that has been read."""
     claims: list[Claim] = []
     for number, rules in enumerate(read.rules):
         sentence = read.sentences.get(number)

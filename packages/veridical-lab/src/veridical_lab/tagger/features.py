@@ -1,4 +1,4 @@
-"""What the tagger knows of each word of a sentence: vectors in context, its form, its place."""
+"""Word features of a sentence: contextual vectors, form and position."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ LONGEST = 200  #: words of a sentence: a longer "sentence" is a table or code, a
 #: Words that may stand for a head named before.
 PRONOUNS = frozenset({"he", "she", "it", "they", "his", "her", "its", "their", "this", "these"})
 _MARKS = (",", ";", ":", "(", ")")
-_FAR = (1, 2, 3, 5, 8, 13, 21)  # distances in words that are told apart
+_FAR = (1, 2, 3, 5, 8, 13, 21)  # bins of word distances
 _FORMS = 9 + len(_MARKS)
 _PLACE = 3
-_MEASURES = 20  # of a candidate, besides vectors
+_MEASURES = 20  # measurements of a candidate, without vectors
 _BESIDE = 2 * (len(_FAR) + 1) + 1
 
 Words = list[Span]
@@ -41,12 +41,14 @@ class Sentence(NamedTuple):
     forms: Floats
 
     def project(self, mean: Floats, axes: Floats) -> Sentence:
-        """With vectors in the (k, d) ``axes``, shifted by ``mean``."""
+        """Project vectors to the (k, d) ``axes``, shifted by ``mean``."""
         return self._replace(vectors=(self.vectors - mean) @ axes.T)
 
 
 def sentence_of(text: str, tokens: TokenVectors) -> Sentence:
-    """A sentence of its text and its tokens' vectors: a word's is the mean of its tokens'."""
+    """Build a sentence from its text and token vectors; a word's vector is the mean of its
+    tokens'.
+    """
     words = word_spans(text)
     vectors = np.zeros((len(words), tokens.vectors.shape[1]))
     counts = np.zeros(len(words))
@@ -81,17 +83,17 @@ def _form(word: str) -> list[float]:
 
 
 def candidate_width(vectors: int) -> int:
-    """Length of :attr:`.Candidate.features` where vectors have that length."""
+    """Return the length of :attr:`.Candidate.features` for vectors of that length."""
     return _MEASURES + 3 * vectors
 
 
 def word_width(vectors: int) -> int:
-    """Length of the rows of :func:`word_rows` where vectors have that length."""
+    """Return the length of the rows of :func:`word_rows` for vectors of that length."""
     return 3 * (vectors + _FORMS) + _PLACE
 
 
 def word_rows(sentence: Sentence) -> Floats:
-    """(n, :func:`word_width`): each word between its neighbours, and its place."""
+    """Build features (n, :func:`word_width`) of each word, its neighbours and its position."""
     n = len(sentence.words)
     own = np.concatenate([sentence.vectors, sentence.forms], axis=1)
     padded = np.concatenate([np.zeros((1, own.shape[1])), own, np.zeros((1, own.shape[1]))])
@@ -101,13 +103,16 @@ def word_rows(sentence: Sentence) -> Floats:
 
 
 def beside_width(vectors: int) -> int:
-    """Length of the rows of :func:`beside_rows` where vectors have that length."""
+    """Return the length of the rows of :func:`beside_rows` for vectors of that length."""
     return word_width(vectors) + 2 * vectors + _BESIDE
 
 
 def beside_rows(sentence: Sentence, rows: Floats, tail: Range) -> Floats:
-    """(n, :func:`beside_width`): each word's row, the mean vector of a ``tail``, their product,
-    and how far before or after it, or whether in it, the word stands."""
+    """Build features (n, :func:`beside_width`) of each word relative to a ``tail``.
+
+    These are the word's row, the tail's mean vector, their product, and the word's distance before
+    or after the tail, or that it is inside.
+    """
     n = len(sentence.words)
     at = np.arange(n)
     mean = sentence.vectors[tail[0] : tail[1]].mean(axis=0)
@@ -119,7 +124,7 @@ def beside_rows(sentence: Sentence, rows: Floats, tail: Range) -> Floats:
 
 
 def _bins(distance: NDArray[np.int64]) -> Floats:
-    """(n, bins): which of the bins each positive distance is in; zeros for others."""
+    """Return a one-hot (n, bins) encoding of each positive distance; zeros for others."""
     bins = np.zeros((len(distance), len(_FAR) + 1))
     positive = distance > 0
     bins[positive, np.searchsorted(_FAR, distance[positive])] = 1.0

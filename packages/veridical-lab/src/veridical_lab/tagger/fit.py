@@ -25,7 +25,7 @@ _C = 0.01  # inverse strength of the selection's regularisation
 
 
 def project(sentences: Sequence[Sentence]) -> tuple[Floats, Floats]:
-    """Mean and principal axes, (d,) and (k, d), of all words' vectors."""
+    """Compute mean and principal axes, (d,) and (k, d), of all words' vectors."""
     vectors = np.concatenate([s.vectors for s in sentences])
     mean = vectors.mean(axis=0)
     _, axes = np.linalg.eigh(np.cov((vectors - mean).T))
@@ -35,11 +35,11 @@ def project(sentences: Sequence[Sentence]) -> tuple[Floats, Floats]:
 
 
 def fit_networks(tagged: Sequence[tuple[Sentence, Sequence[Tagged]]], seed: int) -> tuple[Mlp, Mlp]:
-    """The network of tails, and that of what stands beside one.
+    """Fit the network of tails, and that of heads and relations given a tail.
 
     Args:
         tagged: sentences, with projected vectors, each with its triplets. The longer of two tails
-            that share words is learnt.
+            that share words is used.
 
     Raises:
         UsageError: a class of words does not occur.
@@ -68,7 +68,7 @@ def fit_networks(tagged: Sequence[tuple[Sentence, Sequence[Tagged]]], seed: int)
 
 
 def _network(parts: Sequence[tuple[Floats, NDArray[np.int64]]], seed: int) -> Mlp:
-    """A layer of ReLU units on standardised rows; Adam, stopped early where there are many."""
+    """Fit a layer of ReLU units on standardised rows; Adam, stopped early with enough rows."""
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.neural_network import MLPClassifier
     from sklearn.preprocessing import StandardScaler
@@ -91,7 +91,7 @@ def _network(parts: Sequence[tuple[Floats, NDArray[np.int64]]], seed: int) -> Ml
         random_state=seed,
     )
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # so many epochs are meant
+        warnings.simplefilter("ignore", ConvergenceWarning)  # the number of epochs is intended
         network.fit(scaler.transform(rows), truth)
     return mlp_of(scaler, network)
 

@@ -1,4 +1,4 @@
-"""A trained tagger, and the file it is kept in: JSON or safetensors, never pickle."""
+"""Trained tagger, stored as JSON or safetensors, never pickle."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ _CHOOSING = ("shift", "scale", "weights", "bias")
 
 @dataclass(frozen=True, eq=False)
 class Networks:
-    """What reads triplets from the words of a sentence.
+    """Networks that read triplets from the words of a sentence.
 
     Attributes:
-        mean, axes: (d,) and (k, d): word vectors are shifted and turned into k numbers.
-        tails: of each word: no tail, the first word of one, a further one.
-        parts: of each word beside a tail: neither, head, relation.
+        mean, axes: (d,) and (k, d): word vectors are shifted and projected to k numbers.
+        tails: classifies each word: no tail, the first word of one, a further one.
+        parts: classifies each word given a tail: neither, head, relation.
 
     Raises:
-        ValueError: the parts do not fit together.
+        ValueError: the parts are inconsistent.
     """
 
     mean: Floats
@@ -52,7 +52,7 @@ class Networks:
             raise ValueError("its networks take other rows than it makes")
 
     def project(self, sentence: Sentence) -> Sentence:
-        """The sentence with vectors of k numbers."""
+        """Project the sentence's vectors to k numbers."""
         return sentence.project(self.mean, self.axes)
 
 
@@ -83,7 +83,9 @@ class Selection:
             raise ValueError("a scale is not positive, or the threshold not between 0 and 1")
 
     def shares(self, features: Floats) -> Floats:
-        """(n, m) candidates' features -> (n,) probability that a claim of the LLM is meant."""
+        """Return the probability (n,) that each candidate, features (n, m), is a claim of the
+        LLM.
+        """
         scores = (features - self.shift) / self.scale @ self.weights + self.bias
         return np.asarray(1 / (1 + np.exp(-np.clip(scores, -500, 500))))
 
@@ -133,10 +135,10 @@ def write_tagger(path: Path, model: Tagger) -> None:
 
 
 def read_tagger(name: str) -> Tagger:
-    """The tagger in the file of that path: see :func:`~veridical.files.trained_files.read_trained`.
+    """Read a tagger from a file: see :func:`~veridical.files.trained_files.read_trained`.
 
     Raises:
-        UsageError: the file cannot be read, is no such model, or has changed.
+        UsageError: the file is unreadable, is not a tagger, or has changed.
     """
     return read_trained(
         name, _parse, title="extractor", command="veridical train extractor", most=_MOST

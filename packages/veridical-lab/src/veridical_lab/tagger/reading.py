@@ -1,4 +1,4 @@
-"""A response as the tagger reads it: its sentences in vectors, and what the rules claim of each."""
+"""Tagger's view of a response: sentence vectors and rule-based claims."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ class Read(NamedTuple):
 
 
 async def read_response(record: Record, evidence: Evidence) -> Read:
-    """The response, all its sentences asked for in one call.
+    """Read the response; all sentences are requested in one call.
 
     Raises:
-        NotApplicable: it is empty, or the encoder does not read its script.
+        NotApplicable: it is empty, or the encoder does not support its script.
         ModelError: the encoder failed on a sentence, or gives no token vectors.
     """
     rules: list[list[Claim]] = [[] for _ in record.sentences]

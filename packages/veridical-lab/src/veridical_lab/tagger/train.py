@@ -1,4 +1,4 @@
-"""A tagger fitted on an LLM's triplets, and measured on responses to other prompts."""
+"""Training of a tagger on an LLM's triplets, and its evaluation."""
 
 from __future__ import annotations
 
@@ -55,12 +55,12 @@ class Example(NamedTuple):
 
 
 class Prepared(NamedTuple):
-    """An example that has been read.
+    """Prepared example.
 
     Attributes:
         known: words of each of the LLM's statements.
-        tagged: the triplets that stand in the response's words.
-        clauses: what the rules of ``clauses`` claim.
+        tagged: the triplets aligned with the response's words.
+        clauses: claims of the rules ``clauses``.
     """
 
     example: Example
@@ -72,12 +72,12 @@ class Prepared(NamedTuple):
 
 @dataclass(frozen=True)
 class Gathered:
-    """What was read.
+    """Prepared data.
 
     Attributes:
-        aligned, triplets: how many triplets stand in the responses' words, of how many.
-        unaligned: reason -> how many do not.
-        missing: reason -> how many responses were left out.
+        aligned, triplets: number of triplets aligned with the responses' words, of all.
+        unaligned: reason -> number of other triplets.
+        missing: reason -> number of omitted responses.
         encoder, revision: of the token encoder.
     """
 
@@ -132,7 +132,7 @@ def gather(
     with Engine(token_encoder=token_encoder, store=None, processes=0) as engine:
         run_work(engine, [e.record for e in records], work, {"tokens"}, {})
     if not found:
-        raise ModelError(f"no response could be read: {'; '.join(missing) or 'there are none'}")
+        raise ModelError(f"no response could be read: {'; '.join(missing) or 'no examples'}")
     ordered = [found[row] for row in sorted(found)]
     return Gathered(
         ordered,
@@ -158,7 +158,7 @@ class Parts:
 
 
 def parts_of(data: Gathered, held_out: float, seed: int) -> Parts:
-    """The examples, ``held_out`` of whose prompts are held out.
+    """Split the examples by prompt, with a share of ``held_out`` prompts held out.
 
     Raises:
         UsageError: a part has too few prompts, or too few aligned triplets.
@@ -176,7 +176,7 @@ def parts_of(data: Gathered, held_out: float, seed: int) -> Parts:
         if prompts < FEWEST or aligned < FEWEST:
             raise UsageError(
                 f"too little to train on: the {what} has {prompts} prompts and {aligned} "
-                f"triplets that stand in the responses' words; {FEWEST} of each are needed"
+                f"triplets aligned with the responses' words; {FEWEST} of each are required"
             )
     return Parts((split[0], split[1]), split[2])
 
@@ -186,9 +186,9 @@ def train(
 ) -> Tagger:
     """Fit the tagger.
 
-    Networks fitted on each half of the training prompts propose candidates for the other half;
-    on these the selection is fitted, and its threshold chosen by F1. Then the networks are fitted
-    anew on both halves.
+    Networks fitted on each half of the training prompts propose candidates for the other half. On
+    these the selection is fitted, and its threshold chosen by F1. Then the networks are fitted
+    again on both halves.
 
     Raises:
         UsageError: a half lacks a class of words.
@@ -221,7 +221,7 @@ def train(
 
 
 def _candidates(networks: Networks, p: Prepared) -> list[list[Candidate]]:
-    """The candidates of each sentence."""
+    """Return the candidates of each sentence."""
     found = []
     for number, sentence in p.read.sentences.items():
         text, start = p.read.texts[number]
@@ -258,7 +258,7 @@ def _networks(part: Sequence[Prepared], mean: Floats, axes: Floats, seed: int) -
 
 
 def _hash(part: Sequence[Prepared]) -> str:
-    """16 hexadecimal digits of the responses and their triplets."""
+    """Return 16 hexadecimal digits of a hash of the responses and their triplets."""
     h = hashlib.blake2b(digest_size=8)
     for p in part:
         h.update(repr((p.example.record.response, p.example.triplets)).encode())
@@ -268,11 +268,11 @@ def _hash(part: Sequence[Prepared]) -> str:
 def measure(
     tagger: Tagger, held: Sequence[Prepared], *, bootstrap: int, seed: int
 ) -> list[FigureRow]:
-    """Precision, recall and F1 of statements against the LLM's, over all of them together: of the
-    trained extractor, of the rules, and of the one over each of the others.
+    """Compute micro-averaged precision, recall and F1 of statements against the LLM's.
 
-    A claim is right if its token F1 with one of the LLM's is :data:`SAME` or more, one to one. The
-    bootstrap draws whole prompts.
+    Rows are the trained extractor, the rules, and the differences. A claim is right if its token F1
+    with one of the LLM's is at least :data:`SAME`, one to one. The bootstrap resamples whole
+    prompts.
     """
     names = {name: i for i, name in enumerate(dict.fromkeys(p.example.group for p in held))}
     resampler = Resampler(
@@ -303,13 +303,13 @@ def measure(
 
 
 def _counts(claims: Sequence[Claim], p: Prepared) -> tuple[int, int, int]:
-    """How many claims match, how many were found, and how many the LLM has."""
+    """Count the matching claims, the claims found, and the LLM's claims."""
     hits = matched([tokens(c.text) for c in claims], p.known, SAME)
     return hits, len(claims), len(p.known)
 
 
 def _figures(counts: Floats) -> Floats:
-    """(n, 3) counts to (n, :data:`METRICS`)."""
+    """Convert counts (n, 3) to metrics (n, :data:`METRICS`)."""
     hits, found, known = counts.T
     sums = (found + known) / 2, found, known
     return np.stack([hits / np.maximum(total, 1e-9) for total in sums], axis=1)

@@ -1,4 +1,4 @@
-"""What a trained checker gets right, beside what saying one class always would."""
+"""Metrics of a trained checker, with the majority class as a baseline."""
 
 from __future__ import annotations
 
@@ -47,12 +47,11 @@ def beside_majority(
     bootstrap: int,
     seed: int,
 ) -> list[FigureRow]:
-    """Macro-F1 and accuracy of what a checker ``said``, of the majority class, and of the one over
-    the other.
+    """Compute macro-F1 and accuracy of a checker, of the majority class, and their difference.
 
     Args:
         truth, said: (n,) classes 0 .. classes - 1, n >= 1.
-        groups: (n,) what is drawn together by the bootstrap: the pair's premise.
+        groups: (n,) units of the bootstrap: the pair's premise.
     """
     constant = np.full(len(truth), np.bincount(truth, minlength=classes).argmax())
     resampler = Resampler(groups, bootstrap, seed)

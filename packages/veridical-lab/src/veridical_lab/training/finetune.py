@@ -1,4 +1,4 @@
-"""A checker of one's own: an encoder fine-tuned by torch on labelled claims."""
+"""Fine-tuning of an encoder as a checker on labelled claims."""
 
 from __future__ import annotations
 
@@ -55,18 +55,19 @@ class Trained:
 
 
 def classes_of(data: LabelledPairs) -> tuple[str, ...]:
-    """The classes of a head for these labels: three; or entailment against contradiction, or
-    against whatever is not entailed.
+    """Return the classes of a head for these labels.
+
+    Three; or entailment against contradiction, or against all that is not entailed.
 
     Raises:
-        UsageError: there is one class only, or nothing is entailed.
+        UsageError: there is only one class, or nothing is entailed.
     """
     labels = {p.label for p in data.pairs}
     if labels == set(LABELS):
         return LABELS
     if ENTAILMENT not in labels or len(labels) < 2:
         raise UsageError(
-            f"all pairs are labelled {', '.join(sorted(labels))}: nothing to tell apart"
+            f"all pairs are labelled {', '.join(sorted(labels))}: at least two labels are required"
         )
     return (ENTAILMENT, CONTRADICTION if labels == {ENTAILMENT, CONTRADICTION} else REST)
 
@@ -84,25 +85,24 @@ def fine_tune(
     device: str | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Trained:
-    """Fine-tune the encoder ``base`` and keep it in ``out``, to be named as an NLI model.
+    """Fine-tune the encoder ``base`` and save it in ``out``, to be named as an NLI model.
 
-    Cross-entropy weighted so that each class counts alike, AdamW with weight decay 0.01, a rate
-    that rises over the first 6 % of the steps and falls to 0, batches of like length. The epoch
-    with the least loss on a validation part is kept, and the temperature fitted there; figures are
-    of a held-out part. No premise is in two parts. A base that is an NLI model of the same classes
-    goes on from its own head; any other gets a new one. Pairs longer than one window of the base
-    are left out.
+    Cross-entropy weighted so that each class counts equally, AdamW with weight decay 0.01, batches
+    of similar length. The rate rises over the first 6 % of the steps and falls to 0. The epoch with
+    the least loss on a validation part is kept, and the temperature is fitted there. Metrics use a
+    held-out part. No premise is in two parts. A base that is an NLI model of the same classes keeps
+    its head; any other gets a new one. Pairs longer than one window of the base are left out.
 
     Args:
         base: a folder, or a hub id, of an encoder in safetensors.
         out: a folder that does not exist yet, or is empty.
         rate: the highest learning rate.
         held_out: share of the premises to measure on.
-        progress: told the batches done, and how many there are.
+        progress: called with the number of batches done, and of all.
 
     Raises:
-        UsageError: ``out`` is taken, or a part has too few pairs of some class.
-        ModelError: the base cannot be had, or the training did not converge.
+        UsageError: ``out`` is not empty, or a part has too few pairs of some class.
+        ModelError: the base cannot be loaded, or the training did not converge.
     """
     torch, transformers = loading.libraries(base)
     need_new_folder(out)
@@ -158,7 +158,7 @@ def _fit(
     rate: float,
     progress: Callable[[int, int], None] | None,
 ) -> tuple[int, tuple[float, ...]]:
-    """:func:`fit_epochs` by cross-entropy, each class counting alike."""
+    """Run :func:`fit_epochs` with cross-entropy, each class counting equally."""
     torch, model, device = batches.torch, batches.model, batches.device
     train = np.concatenate(plan[0])
     counts = np.bincount(truth[train], minlength=model.config.num_labels)
@@ -176,7 +176,7 @@ def _fit(
 
 
 def _head_order(settings: NliSettings, classes: tuple[str, ...]) -> tuple[str, ...]:
-    """``classes`` in the order of the base's head, if that tells them apart already."""
+    """Return ``classes`` in the order of the base's head, if that predicts them already."""
     order = order_of(config_names(settings.config))
     if order is not None and set(order.classes) == set(classes):
         return order.classes
@@ -184,8 +184,11 @@ def _head_order(settings: NliSettings, classes: tuple[str, ...]) -> tuple[str, .
 
 
 def with_head(automatic: Any, transformers: Any, root: Path, classes: tuple[str, ...]) -> Any:
-    """The encoder of the folder ``root`` with a head of ``classes`` by the class ``automatic``:
-    its own, where it has one of that many, else a new one."""
+    """Load the encoder of the folder ``root`` with a head of ``classes`` by the class
+    ``automatic``.
+
+    Its own head is kept if it has that many outputs, else it is new.
+    """
     config = transformers.AutoConfig.from_pretrained(
         root,
         **loading.LOCAL,
@@ -200,14 +203,14 @@ def with_head(automatic: Any, transformers: Any, root: Path, classes: tuple[str,
 
 
 def _place(label: str, classes: tuple[str, ...]) -> int:
-    """The output for a label; where the head has two classes, all but entailment is one."""
+    """Return the output for a label; with two classes, all but entailment is one."""
     if label in classes:
         return classes.index(label)
     return next(i for i, name in enumerate(classes) if name != ENTAILMENT)
 
 
 def _loss(logits: NDArray[np.float64], truth: NDArray[np.int64]) -> float:
-    """Mean cross-entropy in nats, each class counting alike."""
+    """Compute the mean cross-entropy in nats, each class counting equally."""
     if not np.isfinite(logits).all():
         return math.inf
     logs = logits - np.logaddexp.reduce(logits, axis=1, keepdims=True)
@@ -216,7 +219,7 @@ def _loss(logits: NDArray[np.float64], truth: NDArray[np.int64]) -> float:
 
 
 def _temperature(logits: NDArray[np.float64], truth: NDArray[np.int64]) -> float:
-    """The divisor of the logits with the least loss, from 0.25 to 4."""
+    """Return the divisor of the logits with the least loss, from 0.25 to 4."""
     grid = np.exp2(np.linspace(-2, 2, 161))
     return float(min(grid, key=lambda t: _loss(logits / t, truth)))
 
@@ -245,7 +248,7 @@ def save_beside(model: Any, tokenizer: Any, root: Path, out: Path) -> None:
 def _answers(
     model: TorchNli, pairs: Sequence[Pair], classes: tuple[str, ...]
 ) -> NDArray[np.float64]:
-    """(n, classes) probabilities by the saved model."""
+    """Compute probabilities (n, classes) by the saved model."""
     columns = [LABELS.index("neutral" if name == REST else name) for name in classes]
     windows = model.windows(pairs)
     every = [w for of_pair in windows for w in of_pair]

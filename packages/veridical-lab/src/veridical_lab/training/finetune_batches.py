@@ -34,14 +34,14 @@ class Batches:
         self._types = settings.takes_types and "token_type_ids" in known
 
     def windows(self, pairs: Sequence[Pair]) -> tuple[list[Window | None], dict[str, int]]:
-        """The window of each pair; None, and counted, where it needs several."""
+        """Return the window of each pair; None, and counted, if it needs several."""
         windows = [ws[0] if len(ws) == 1 else None for ws in self._windower(pairs)]
         long = sum(w is None for w in windows)
         why = f"longer than {self._settings.max_length} tokens, left out of training"
         return windows, {why: long} if long else {}
 
     def logits(self, batch: Sequence[Window | None]) -> Any:
-        """(n, classes), on the device."""
+        """Compute logits (n, classes), on the device."""
         rows = self._settings.rows(self._windower, [w for w in batch if w is not None])
         inputs = {"input_ids": rows.ids, "attention_mask": rows.mask.astype(np.int64)}
         if self._types:
@@ -50,7 +50,7 @@ class Batches:
         return self.model(**tensors).logits
 
     def all_logits(self, windows: Sequence[Window | None]) -> NDArray[np.float64]:
-        """(n, classes) without training, in order."""
+        """Compute logits (n, classes) without training, in order."""
         self.model.eval()
         logits = np.empty((len(windows), self.model.config.num_labels))
         with self.torch.inference_mode():
@@ -62,7 +62,7 @@ class Batches:
 def schedule(
     train: NDArray[np.intp], windows: Sequence[Window | None], epochs: int, seed: int
 ) -> list[list[NDArray[np.intp]]]:
-    """Batches of each epoch, in random order."""
+    """Draw the batches of each epoch, in random order."""
     plan = []
     for epoch in range(epochs):
         chance = random.Random(f"{seed}/{epoch}")
@@ -75,7 +75,7 @@ def schedule(
 def _packed(
     places: NDArray[np.intp], windows: Sequence[Window | None], chance: random.Random | None = None
 ) -> list[NDArray[np.intp]]:
-    """``places`` in batches of like length, of a bounded number of padded tokens."""
+    """Pack ``places`` into batches of similar length, of a bounded number of padded tokens."""
     lengths = {int(i): w.length for i in places if (w := windows[i]) is not None}
     ordered = sorted(lengths, key=lambda i: lengths[i] + (chance.uniform(-3, 3) if chance else 0))
     batches: list[list[int]] = []

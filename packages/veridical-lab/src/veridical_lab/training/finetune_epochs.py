@@ -1,4 +1,4 @@
-"""Epochs of fine-tuning, of which the best by a validation part is kept."""
+"""Epochs of fine-tuning; the best by validation loss is kept."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 
 _WARM_UP = 0.06
 _WEIGHT_DECAY = 0.01
-_VALIDATION = 0.15  # of what is fitted on, where the epoch is chosen
+_VALIDATION = 0.15  # share of the fitting part for choosing the epoch
 
 
 def parts_of(groups: NDArray[np.int64], held_out: float, seed: int) -> NDArray[np.int64]:
-    """(n,) 0 for what is held out, 1 for validation, 2 for training; by group."""
+    """Assign groups (n,) to parts: 0 held out, 1 validation, 2 training."""
     shuffled = np.random.default_rng(seed).permutation(groups.max() + 1)
     held = max(1, round(held_out * len(shuffled)))
     validation = held + max(1, round(_VALIDATION * (len(shuffled) - held)))
@@ -37,16 +37,16 @@ def fit_epochs(
     rate: float,
     progress: Callable[[int, int], None] | None = None,
 ) -> tuple[int, tuple[float, ...]]:
-    """Train by the batches of each epoch in ``plan``, and leave the model as it was after the
-    epoch with the least loss on the validation part. That epoch, from 1, and the loss after each.
+    """Train by the batches of each epoch in ``plan``, and keep the epoch with the least loss.
 
-    AdamW with weight decay 0.01; the rate rises over the first 6 % of the steps and falls to 0.
+    The loss is that of the validation part. Return the epoch, from 1, and all losses. AdamW with
+    weight decay 0.01; the rate rises over the first 6 % of the steps and falls to 0.
 
     Args:
         loss_of: the loss of a batch, a tensor.
         validate: the loss on the validation part.
         rate: the highest.
-        progress: told the batches done, and how many there are.
+        progress: called with the number of batches done, and of all.
 
     Raises:
         ModelError: the training did not converge.

@@ -29,8 +29,10 @@ FEWEST = 10  #: pairs of each class that a part to train, choose or measure on m
 
 @dataclass(frozen=True, slots=True)
 class LabelledPair:
-    """A premise, a hypothesis, and what one says of the other: one of LABELS, or
-    ``not_entailment`` where the source has two classes."""
+    """Premise and hypothesis with their relation.
+
+    The label is one of LABELS, or ``not_entailment`` if the source has two classes.
+    """
 
     premise: str
     hypothesis: str
@@ -39,10 +41,10 @@ class LabelledPair:
 
 @dataclass(frozen=True)
 class LabelledPairs:
-    """What could be read.
+    """Pairs that were read.
 
     Attributes:
-        missing: reason -> how many rows were left out.
+        missing: reason -> number of omitted rows.
     """
 
     pairs: tuple[LabelledPair, ...]
@@ -50,38 +52,41 @@ class LabelledPairs:
 
     @property
     def two_way(self) -> bool:
-        """Whether some pair tells no more than that the hypothesis is not entailed."""
+        """Return True if some label is only ``not_entailment``."""
         return any(p.label == REST for p in self.pairs)
 
     @property
     def classes(self) -> tuple[str, ...]:
-        """The classes to tell apart, entailment first."""
+        """Return the classes, entailment first."""
         return (ENTAILMENT, REST) if self.two_way else LABELS
 
     def truth(self) -> NDArray[np.int64]:
-        """(n,) place of each pair's label among :attr:`classes`; where there are two, all but
-        entailment is the second."""
+        """Return the index (n,) of each label in :attr:`classes`; with two, all but entailment is
+        1.
+        """
         if self.two_way:
             return np.array([int(p.label != ENTAILMENT) for p in self.pairs], np.int64)
         return np.array([LABELS.index(p.label) for p in self.pairs], np.int64)
 
     def groups(self) -> NDArray[np.int64]:
-        """(n,) number of each pair's premise: pairs that share one are drawn together."""
+        """Return the number (n,) of each pair's premise: pairs that share one are resampled
+        together.
+        """
         names = {t: i for i, t in enumerate(dict.fromkeys(p.premise for p in self.pairs))}
         return np.array([names[p.premise] for p in self.pairs], np.int64)
 
     def take(self, places: Iterable[int]) -> LabelledPairs:
-        """The pairs at ``places``, in that order."""
+        """Return the pairs at ``places``, in that order."""
         return LabelledPairs(tuple(self.pairs[i] for i in places), self.missing)
 
     def sample(self, most: int | None, seed: int) -> LabelledPairs:
-        """At most so many of the pairs, at random; all if None."""
+        """Return at most ``most`` of the pairs, at random; all if None."""
         if most is None or len(self.pairs) <= most:
             return self
         return self.take(np.random.default_rng(seed).permutation(len(self.pairs))[:most])
 
     def hash(self) -> str:
-        """16 hexadecimal digits of the pairs and their order."""
+        """Return 16 hexadecimal digits of a hash of the pairs and their order."""
         h = hashlib.blake2b(digest_size=8)
         for p in self.pairs:
             h.update(repr((p.premise, p.hypothesis, p.label)).encode())
@@ -101,16 +106,16 @@ def check_enough(part: str, truth: NDArray[np.int64], classes: Sequence[str]) ->
 
 
 def read_pairs(paths: Sequence[str | Path], *, limit: int | None = None) -> LabelledPairs:
-    """Pairs of the files in order, .gz among them; each pair once.
+    """Read the pairs of the files in order, also .gz; each pair once.
 
-    Labels are read in any case and spelling (``entailment``, ``Entailed``, ``NOT_ENTAILMENT``). A
-    row that is no such pair is left out, and counted by the reason.
+    Labels are read in any case and spelling (``entailment``, ``Entailed``, ``NOT_ENTAILMENT``). An
+    invalid row is left out, and counted by the reason.
 
     Args:
         limit: of rows read in all.
 
     Raises:
-        UsageError: a file cannot be read, or no row of all is a labelled pair.
+        UsageError: a file is unreadable, or no row is a labelled pair.
     """
     pairs: dict[tuple[str, str], LabelledPair] = {}
     missing: Counter[str] = Counter()
@@ -154,7 +159,7 @@ def _opened(path: Path) -> BinaryIO:
 
 
 def _pair(line: bytes | RowProblem) -> LabelledPair | str:
-    """The pair in a line, or why there is none."""
+    """Parse the pair in a line, or return the reason of failure."""
     if isinstance(line, RowProblem):
         return str(line)
     try:
@@ -168,5 +173,5 @@ def _pair(line: bytes | RowProblem) -> LabelledPair | str:
             return f"no {field}"
     label = class_of(row["label"])
     if label is None:
-        return "a label that names no class"
+        return "an unknown label"
     return LabelledPair(row["premise"], row["hypothesis"], label)

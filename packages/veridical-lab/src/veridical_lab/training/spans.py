@@ -1,5 +1,4 @@
-"""A span detector of one's own: a token classifier trained on answers whose wrong pieces are
-marked."""
+"""Training of a span detector on answers with marked wrong pieces."""
 
 from __future__ import annotations
 
@@ -56,7 +55,7 @@ class MarkedAnswer:
 
 @dataclass(frozen=True)
 class MarkedAnswers:
-    """What could be read. ``missing``: reason -> how many rows were left out."""
+    """Answers that were read. ``missing``: reason -> number of omitted rows."""
 
     answers: tuple[MarkedAnswer, ...]
     missing: Mapping[str, int]
@@ -64,14 +63,14 @@ class MarkedAnswers:
 
 @dataclass(frozen=True)
 class TrainedSpans:
-    """A trained detector.
+    """Trained detector.
 
     Attributes:
         epoch: the one that was kept, from 1.
-        loss: by epoch, on the validation part, in nats a token.
-        figures: on the held-out part, as the saved folder answers: characters of pieces (precision,
-            recall, F1) and AUROC of whole answers by their worst word; beside ``all words``, which
-            marks everything, and ``length``.
+        loss: by epoch, on the validation part, in nats per token.
+        figures: on the held-out part, with the saved folder: characters of pieces (precision,
+            recall, F1) and AUROC of whole answers by their worst word. Baselines: ``all words``,
+            which marks everything, and ``length``.
         missing: reason -> answers left out of training.
     """
 
@@ -91,15 +90,16 @@ def read_marked(
     mapping: Mapping[str, str] | None = None,
     limit: int | None = None,
 ) -> MarkedAnswers:
-    """Answers with ``contexts`` and ``unit_labels``, or in RAGTruth's format: its sources are
-    those of ``source_info.jsonl`` beside the first file.
+    """Read answers with ``contexts`` and ``unit_labels``, or in RAGTruth's format.
+
+    RAGTruth's sources are those of ``source_info.jsonl`` in the folder of the first file.
 
     Args:
         reader, mapping: as :func:`veridical.check` takes them.
         limit: of rows read.
 
     Raises:
-        UsageError: a file cannot be read, or no row of all is such an answer.
+        UsageError: a file is unreadable, or no row is such an answer.
     """
     sources = sources_beside(Path(paths[0]))
     missing: Counter[str] = Counter()
@@ -118,13 +118,13 @@ def read_marked(
         raise UsageError(
             f"no answers with marked pieces in {', '.join(map(str, paths))} ({why or 'no rows'}): "
             "records with contexts and unit_labels are read, or RAGTruth's response.jsonl "
-            "(--reader ragtruth) with source_info.jsonl beside it"
+            "(--reader ragtruth) with source_info.jsonl in its folder"
         )
     return MarkedAnswers(tuple(answers), dict(missing.most_common()))
 
 
 def _marked(record: Record) -> MarkedAnswer | str:
-    """The answer of a record, or why it is none."""
+    """Convert a record, or return the reason of failure."""
     if record.unit_labels is None:
         return "no unit_labels"
     if not record.contexts:
@@ -150,11 +150,11 @@ def train_spans(
     device: str | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> TrainedSpans:
-    """Train the encoder ``base`` to mark wrong words, and keep it in ``out``, for ``--spans``.
+    """Train the encoder ``base`` to mark wrong words, and save it in ``out``, for ``--spans``.
 
-    Cross-entropy of the answer's tokens, read as the published detectors read (see
+    Cross-entropy of the answer's tokens, in the input format of the published detectors (see
     :mod:`veridical.models.token_classification`). The epoch with the least loss on a validation
-    part is kept; figures are of a held-out part. No source is in two parts. Answers that take more
+    part is kept; metrics use a held-out part. No source is in two parts. Answers that take more
     than one window of the base are left out of training.
 
     Args:
@@ -162,11 +162,11 @@ def train_spans(
         out: a folder that does not exist yet, or is empty.
         rate: the highest learning rate.
         held_out: share of the sources to measure on.
-        progress: told the batches done, and how many there are.
+        progress: called with the number of batches done, and of all.
 
     Raises:
-        UsageError: ``out`` is taken, or a part has too few answers of a kind.
-        ModelError: the base cannot be had, or the training did not converge.
+        UsageError: ``out`` is not empty, or a part has too few answers of a kind.
+        ModelError: the base cannot be loaded, or the training did not converge.
     """
     torch, transformers = loading.libraries(base)
     need_new_folder(out)
@@ -199,9 +199,9 @@ def train_spans(
     head, between, _ = map(len, windower.template.ids)
 
     def loss_of(batch: NDArray[np.intp]) -> Any:
-        """Mean cross-entropy of the answers' tokens that are of words."""
+        """Compute the mean cross-entropy of the tokens that belong to the answers' words."""
         logits = batches.logits([windows[i] for i in batch])
-        wanted = np.full(tuple(logits.shape[:2]), -100, np.int64)  # what torch leaves out
+        wanted = np.full(tuple(logits.shape[:2]), -100, np.int64)  # torch ignores this value
         for row, i in zip(wanted, batch, strict=True):
             window, target = windows[i], targets[i]
             assert window is not None and target is not None
@@ -231,7 +231,8 @@ def train_spans(
 
 
 def _check_enough(parts: NDArray[np.int64], answers: Sequence[MarkedAnswer]) -> None:
-    """
+    """Check the sizes of the parts.
+
     Raises:
         UsageError: a part, by its number in ``parts``, has too few answers of a kind.
     """
@@ -246,7 +247,7 @@ def _check_enough(parts: NDArray[np.int64], answers: Sequence[MarkedAnswer]) -> 
 
 
 def _target(answer: MarkedAnswer, window: Window) -> NDArray[np.int64]:
-    """The class of each token of the answer; -100 for those of no word."""
+    """Return the class of each token of the answer; -100 outside of words."""
     spans = lettered_spans(answer.asked.answer)
     wrong = [any(a < s.end and b > s.start for a, b in answer.wrong) for s in spans]
     classes = np.array([*wrong, -100], np.int64)  # place -1 is that of no word
@@ -261,7 +262,7 @@ def _figures(
     bootstrap: int,
     seed: int,
 ) -> list[FigureRow]:
-    """Of the detector, of marking every word, and of length."""
+    """Compute the metrics of the detector, of marking every word, and of length."""
     risks = [
         detector.assemble(windows, detector.run(windows))
         for a in answers
@@ -298,6 +299,6 @@ def _figures(
 
 
 def _marked_pieces(words: Sequence[Span], risks: NDArray[np.float32]) -> list[tuple[int, int]]:
-    """Where the words that are wrong stand, those that follow one another together."""
+    """Return the ranges of the wrong words, merged if consecutive."""
     runs = wrong_runs(zip(words, risks.tolist(), strict=True))
     return [(run[0][0].start, run[-1][0].end) for run in runs]
