@@ -34,17 +34,17 @@ def alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_every_configuration_is_read() -> None:
     Path("veridical.toml").write_text("\n".join(sections()))
     assert set(configured()) == {
-        *("mini", "openai", "anthropic", "gemini", "ollama", "vllm", "llamacpp", "lmstudio"),
+        *("mini", "anthropic", "ollama", "vllm", "llamacpp"),
     }
 
 
 def test_the_short_forms_are_the_same_endpoints() -> None:
     Path("veridical.toml").write_text(sections()[-1])
     named = configured()
-    for name in ("openai", "anthropic", "gemini", "ollama"):
+    for name in ("anthropic", "ollama"):
         short = find_endpoint(f"{name}:{named[name].model}")
         assert (short.identity, short.key_env) == (named[name].identity, named[name].key_env)
-        assert short.supports == named[name].supports or name == "openai"
+        assert short.supports == named[name].supports
 
 
 def test_every_llm_of_the_commands_is_one() -> None:
