@@ -102,7 +102,8 @@ def prompts(data: Path) -> Iterator[dict[str, str]]:
 def records(answers: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:
     """Yield each text, unchanged and with errors, with the other texts of its prompt."""
     for at, row in enumerate(answers):
-        texts = [row["response"], *row["samples"]]
+        samples = [s if isinstance(s, str) else s["text"] for s in row["samples"]]
+        texts = [row["response"], *samples]
         other = answers[(at + 1) % len(answers)]["response"]
         for mine, text in enumerate(texts):
             rest = texts[:mine] + texts[mine + 1 :]
@@ -111,14 +112,14 @@ def records(answers: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:
                 yield {"id": f"{row['id']}/{mine}/{n}", "response": changed, "samples": rest}
 
 
-def measure(rows: Sequence[dict[str, Any]], nli: str) -> list[dict[str, Any]]:
+def measure(rows: Sequence[dict[str, Any]], scorers: str, nli: str) -> list[dict[str, Any]]:
     """Return, by kind of text, scorer and number of errors, how unchanged and changed texts differ.
 
     Means are of confidence (1 - risk). ``auroc``: how often an unchanged text has the smaller
     risk, of all pairs of one kind. ``own``: the same of each text and its own changed form.
     Intervals are of resampled prompts.
     """
-    found = veridical.check(list(records(rows)), scorers=SCORERS, nli=nli)
+    found = veridical.check(list(records(rows)), scorers=scorers, nli=nli)
     risks: dict[tuple[str, str], dict[tuple[str, int, int], float]] = {}
     for result in found:
         kind, topic, mine, n = result.id.split("/")
@@ -171,6 +172,7 @@ def main() -> None:
     asked.add_argument("--out", type=Path, required=True)
     told = commands.add_parser("measure")
     told.add_argument("answers", type=Path)
+    told.add_argument("--scorers", default=SCORERS)
     told.add_argument("--nli", default="mini")
     told.add_argument("--json", type=Path, help="write the figures here")
     args = parser.parse_args()
@@ -179,7 +181,7 @@ def main() -> None:
         args.out.write_text("\n".join(lines) + "\n", "utf-8")
         return
     rows = [json.loads(line) for line in args.answers.read_text("utf-8").splitlines()]
-    figures = measure([row for row in rows if row.get("response")], args.nli)
+    figures = measure([row for row in rows if row.get("response")], args.scorers, args.nli)
     print("| texts | scorer | errors | mean without | mean with | AUROC | own |")
     print("|---" * 7 + "|")
     for f in figures:

@@ -51,11 +51,12 @@ def test_each_kind_of_error_is_made(errors: ModuleType) -> None:
 def test_a_text_is_compared_with_the_others_of_its_prompt(errors: ModuleType) -> None:
     answers = [
         {"id": "scientific/a", "response": TEXT, "samples": [OTHER]},
-        {"id": "legal/0", "response": OTHER, "samples": [TEXT]},
+        {"id": "legal/0", "response": OTHER, "samples": [{"text": TEXT}]},
     ]
     rows = list(errors.records(answers))
     assert len(rows) == 2 * 2 * (1 + len(errors.LEVELS))
     assert rows[0] == {"id": "scientific/a/0/0", "response": TEXT, "samples": [OTHER]}
+    assert rows[-1]["samples"] == [OTHER]
     assert rows[1]["response"] != TEXT and rows[1]["samples"] == [OTHER]
 
 
