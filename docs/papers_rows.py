@@ -34,6 +34,7 @@ def _row(
 
 _STUDIES = "results/studies.md"
 _PAIRS = f"{_STUDIES}#similar-and-different-passages"
+_RULE_ERRORS = f"{_STUDIES}#errors-put-in-by-rule-8-scientific-topics-and-2-contracts"
 _TERMS = f"{_STUDIES}#terms-extracted-from-legal-texts"
 _COUNTING = f"{_STUDIES}#pictures-of-counted-objects"
 _SETS = "results/wikibio-begin-halueval.md"
@@ -88,11 +89,17 @@ SYSTEMS: dict[str, tuple[Row, ...]] = {
             "1 to 10 forced errors in passages on a topic (appendix B)",
             "veridical study checkembed",
             note="8 topics of each kind of its own; the 30 of the released code are not here",
-            figures=(f"{_STUDIES} scientific", "none of legal topics"),
+            figures=(
+                f"{_STUDIES} scientific",
+                f"{_RULE_ERRORS} errors put in by rule",
+                "none of legal topics",
+            ),
         ),
         _row(
             "1 to 10 forced errors in summaries of legal documents (figure 4)",
-            note="the study asks for passages on topics and shows no document",
+            note="the study asks for passages on topics and shows no document. "
+            "`benchmarks/rule_errors.py` puts errors into summaries by rule",
+            figures=(f"{_RULE_ERRORS} two contracts",),
         ),
         _row("HaloCheck", "halocheck", note="both orders; the response is one of the answers"),
         _row("legal terms", "veridical study checkembed", figures=(f"{_TERMS} three chunks",)),
