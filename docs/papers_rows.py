@@ -64,7 +64,14 @@ SYSTEMS: dict[str, tuple[Row, ...]] = {
             note="`rebase`: the published value of a model, or a number",
             figures=(),
         ),
-        _row("BERTScore matrix", "bert_score", figures=(_STUDIES,)),
+        _row(
+            "BERTScore matrix",
+            "bert_score",
+            figures=(
+                _STUDIES,
+                f"{_FORMS}#bertscore-matrix-and-checkembed-60-passages-20-samples WikiBio",
+            ),
+        ),
         _row("SelfCheckGPT over the samples", "selfcheck_bertscore", "selfcheck_nli"),
         _row(
             "judge from 0 to 100, with and without the original",
