@@ -82,9 +82,9 @@ def test_names():
         ("checker='nli|a, nli | a'", "the checker nli|a is named twice"),
         ("checker='repc|m.json'", "checker repc asks no NLI model and no LLM"),
         ("checker='nli, repc'", "name the trained model"),
-        ("checker='nli|base, llm', nli=mini", "has no use for nli=mini: leave it out"),
-        ("checker='nli, llm|a', llm=b", "has no use for llm=b: leave it out"),
-        ("checker='nli, nli_words', shots=3", "has no use for shots=3"),
+        ("checker='nli|base, llm', nli=mini", "does not use nli; remove nli=mini"),
+        ("checker='nli, llm|a', llm=b", "does not use llm; remove llm=b"),
+        ("checker='nli, nli_words', shots=3", "does not use shots; remove shots=3"),
         ("checker='nli|/no/such/folder, nli_words'", "/no/such/folder"),
     ],
 )

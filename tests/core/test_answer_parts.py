@@ -140,7 +140,7 @@ def test_the_option_sets_it_where_it_can_be() -> None:
         resolve("exact_match", answer="nummer")
     with pytest.raises(UsageError, match=r"exact_match\(answer='regex:\('\): is no valid pattern"):
         REGISTRY.bind("exact_match", {"answer": "regex:("})
-    with pytest.raises(UsageError, match="form=matrix compares whole answers"):
+    with pytest.raises(UsageError, match="compares whole answers; remove answer"):
         resolve("bert_score(form=matrix)", answer="number")
 
 

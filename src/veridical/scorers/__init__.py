@@ -1,1 +1,1 @@
-"""The methods, one file each, under the name the field knows them by."""
+"""Scorers: one file per method, named after the paper or the field's term."""

@@ -1,4 +1,4 @@
-"""The claims of a response, for scorers that judge them one by one."""
+"""Claims of a response for scorers that judge each claim."""
 
 from __future__ import annotations
 
@@ -14,31 +14,31 @@ from veridical.errors import ModelError, NotApplicable, UsageError
 
 
 def claim_costs(name: str, extractor: str, llm: str | None, asked: set[Cost]) -> set[Cost]:
-    """What the scorer ``name`` asks for: ``asked``, and what its extractor does.
+    """Return the costs of the scorer ``name``: ``asked``, and those of its extractor.
 
     Raises:
-        UsageError: an llm is named and none is asked.
+        UsageError: ``llm`` is set, but neither scorer nor extractor calls one.
     """
     found = asked | extractors.costs_of(extractor)
     if llm is not None and "llm" not in found:
-        raise UsageError(f"{name}(extractor={extractor}) asks no llm: leave llm={llm} out")
+        raise UsageError(f"{name}(extractor={extractor}) calls no LLM; remove llm={llm}")
     return found
 
 
 def claim_prompts(extractor: str, **_: object) -> tuple[str, ...]:
-    """Templates by which the extractor may ask an LLM."""
+    """Return the prompt templates that the extractor may send to an LLM."""
     return extractors.prompts_of(extractor)
 
 
 async def claims_to_judge(
     record: Record, evidence: Evidence, extractor: str, llm: str | None
 ) -> Sequence[Claim]:
-    """The response's claims, at least one, as ``extractor`` finds them.
+    """Return the claims, at least one, that ``extractor`` finds in the response.
 
     Raises:
         NotApplicable: the response declines to answer, or makes no claim.
-        ModelError: nothing of what a model wrote could be used.
-        LlmError: it failed.
+        ModelError: no claim that the model wrote could be used.
+        LlmError: the extractor's LLM call failed.
     """
     extraction = await find_extractor(extractor, llm)(record, evidence)
     if extraction.abstained:

@@ -1,4 +1,4 @@
-"""The sentence of a source that is most about a text: what a reader is shown as evidence."""
+"""Selection of the source sentence closest to a text, shown as evidence."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from veridical.text.spans import Span
 
 
 def place_most_about(evidence: Evidence, text: str, candidates: Sequence[str]) -> int:
-    """Index of the candidate that shares most words with ``text``."""
+    """Return the index of the candidate that shares most words with ``text``."""
     return read(tuple(candidates)).place(evidence.words(text))
 
 
 def sentence_most_about(
     evidence: Evidence, text: str, source: Source, probability: float | None = None
 ) -> EvidenceItem:
-    """The sentence of ``source`` that shares most words with ``text``."""
+    """Return the sentence of ``source`` that shares most words with ``text``."""
     spans: Sequence[Span] = evidence.once(("sentences of a source", source), source.sentences)
     return most_about_of(evidence, text, [(source, s) for s in spans], probability)
 
@@ -30,6 +30,8 @@ def most_about_of(
     sentences: Sequence[tuple[Source, Span]],
     probability: float | None = None,
 ) -> EvidenceItem:
-    """The one of ``sentences``, each with its source, that shares most words with ``text``."""
+    """Return the sentence, of ``sentences`` with their sources, that shares most words with
+    ``text``.
+    """
     source, span = sentences[place_most_about(evidence, text, [s.text for _, s in sentences])]
     return EvidenceItem.at(source, span.start, span.end, probability)

@@ -1,4 +1,4 @@
-"""Questions that an LLM writes about a text."""
+"""Questions that an LLM generates about a text."""
 
 from __future__ import annotations
 
@@ -8,27 +8,30 @@ from veridical.core.messages import ChatRequest, Reply
 from veridical.llm.structured import read_json
 from veridical.prompts import load_prompt
 
-_TOKENS = 64  # of a question
-_LONGEST = 500  # characters of one
-_MOST = 100  # that a reply may have
+_TOKENS_PER_QUESTION = 64
+_MAX_QUESTION_CHARACTERS = 500
+_MAX_QUESTIONS_PER_REPLY = 100
 
 
 def questions_request(template: str, count: int, **parts: Any) -> ChatRequest:
-    """The call for ``count`` questions, by a template with places for ``count`` and ``parts``."""
+    """Build the request for ``count`` questions from a template with ``count`` and ``parts``."""
     messages = load_prompt(template).messages(count=str(count), **parts)
-    return ChatRequest(messages, max_tokens=64 + _TOKENS * count, schema=_schema(count, count))
+    return ChatRequest(
+        messages, max_tokens=64 + _TOKENS_PER_QUESTION * count, schema=_schema(count, count)
+    )
 
 
 def questions_in(reply: Reply, count: int) -> list[str]:
-    """The questions of a reply, at most ``count``, each once; what is blank or has over 500
-    characters is none.
+    """Parse up to ``count`` distinct questions from a reply.
+
+    Blank questions and those of over 500 characters are dropped.
 
     Raises:
-        LlmError: it is cut, refused, or not the JSON asked for.
+        LlmError: the reply is cut, refused, or not the requested JSON.
     """
-    rows = read_json(reply.whole(), _schema(0, _MOST))["questions"]
+    rows = read_json(reply.whole(), _schema(0, _MAX_QUESTIONS_PER_REPLY))["questions"]
     texts = dict.fromkeys(" ".join(row.split()) for row in rows)
-    usable = (t for t in texts if len(t) <= _LONGEST and any(map(str.isalnum, t)))
+    usable = (t for t in texts if len(t) <= _MAX_QUESTION_CHARACTERS and any(map(str.isalnum, t)))
     return list(usable)[:count]
 
 

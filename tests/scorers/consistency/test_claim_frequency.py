@@ -71,7 +71,7 @@ async def test_what_it_needs():
     (bound,) = REGISTRY.parse("claim_frequency(extractor=llm_atomic)")
     assert bound.costs == {"nli", "llm"}
     (bound,) = REGISTRY.parse("claim_frequency(llm=x)")
-    with pytest.raises(UsageError, match="asks no llm"):
+    with pytest.raises(UsageError, match="calls no LLM"):
         assert bound.costs
 
 
@@ -118,8 +118,8 @@ async def test_merged_by_an_llm_it_asks_no_nli():
     ("call", "why"),
     [
         ("merge=nli, extractor=given", "given has none"),
-        ("merge=llm, count=entailment", "leave count=entailment out"),
-        ("merge=nli, llm=x", "asks no llm"),
+        ("merge=llm, count=entailment", "remove count=entailment"),
+        ("merge=nli, llm=x", "calls no LLM"),
     ],
 )
 def test_what_does_not_go_with_merging(call, why):

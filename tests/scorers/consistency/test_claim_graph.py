@@ -79,7 +79,7 @@ async def test_what_it_needs():
         await score(Record(response=BORN))
     (bound,) = REGISTRY.parse("claim_graph")
     assert bound.costs == {"nli"}
-    for call, why in (("extractor=given", "samples too"), ("llm=x", "asks no llm")):
+    for call, why in (("extractor=given", "claims of the samples"), ("llm=x", "calls no LLM")):
         (bound,) = REGISTRY.parse(f"claim_graph({call})")
         with pytest.raises(UsageError, match=why):
             assert bound.costs

@@ -95,7 +95,7 @@ def test_what_does_not_apply(spec: str, changed: dict[str, Any], why: str) -> No
 
 @pytest.mark.parametrize("option", ["against=contexts", "against=reference", "answer=number"])
 def test_options_of_texts_are_refused(option: str) -> None:
-    with pytest.raises(UsageError, match=r"is of texts, not of images"):
+    with pytest.raises(UsageError, match="applies to texts only"):
         veridical.check([{"response": "a"}], scorers=f"cosine(of=images,{option})", store="none")
 
 

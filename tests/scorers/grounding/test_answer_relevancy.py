@@ -104,9 +104,9 @@ async def test_a_reply_that_is_no_question_fails_the_score(reply, trouble):
 @pytest.mark.parametrize(
     ("call", "why"),
     [
-        ("questions=5", "leave questions=5 out"),
-        ("llm=x", "leave llm=x out"),
-        ("by=llm, aggregate=mean", "leave aggregate=mean out"),
+        ("questions=5", "remove questions=5"),
+        ("llm=x", "remove llm=x"),
+        ("by=llm, aggregate=mean", "remove aggregate=mean"),
     ],
 )
 def test_parameters_that_do_not_go_together(call, why):

@@ -110,7 +110,7 @@ async def test_links():
         [page, inside],
     )
     assert labels(found) == ["supported", "unsupported", "missing"]
-    with pytest.raises(NotApplicable, match="no context has one to compare with"):
+    with pytest.raises(NotApplicable, match="but no context has a link"):
         await score("Lead is soft (http://x.org/lead).")
 
 

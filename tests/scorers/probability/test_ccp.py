@@ -121,7 +121,7 @@ async def test_what_it_needs():
     with pytest.raises(NotApplicable, match="content word"):
         await score(empty)
     (bound,) = REGISTRY.parse("ccp(llm=x)")
-    with pytest.raises(UsageError, match="asks no llm"):
+    with pytest.raises(UsageError, match="calls no LLM"):
         assert bound.costs
 
 

@@ -1,8 +1,8 @@
-"""How central each claim is in the graph of claims and the answers that state them.
+"""Centrality of claims in the bipartite graph of claims and answers.
 
-The graph has two sides: (c) claims and (r) answers; an edge is a weight above 0 in a (c, r) table.
-All figures are of the claims, in [0, 1]. Edges count alike for degree, closeness, harmonic and
-betweenness, by their weights for the others.
+The graph has c claims on one side and r answers on the other; an edge is a weight above 0 in a (c,
+r) table. Values are in [0, 1], one per claim. Degree, closeness, harmonic and betweenness ignore
+the weights of edges; the other measures use them.
 """
 
 from __future__ import annotations
@@ -25,25 +25,30 @@ Centrality = Literal[
     "pagerank",
     "laplacian",
 ]
-_DAMPING = 0.85  # of PageRank
-_STEPS = 1000  # of the power method, at most
+_PAGERANK_DAMPING = 0.85
+_MAX_POWER_ITERATIONS = 1000
 _NEAR = 1e-12
 
 
 def degree(weights: Matrix) -> Floats:
-    """Share of the answers that a claim is joined to."""
+    """Return the share of the answers that each claim is connected to."""
     return np.asarray((weights > 0).mean(axis=1), dtype=np.float64)
 
 
 def strength(weights: Matrix) -> Floats:
-    """Mean weight of a claim's edges over all answers (Barrat et al. 2004): what the UQLM package
-    calls degree."""
+    """Return the mean weight of each claim's edges over all answers (Barrat et al. 2004).
+
+    The UQLM package calls it degree.
+    """
     return np.asarray(weights.mean(axis=1), dtype=np.float64)
 
 
 def harmonic(weights: Matrix) -> Floats:
-    """Sum of 1 / distance to all other nodes, as a share of the most there can be,
-    ``r + (c - 1) / 2``: every answer next to the claim (Marchiori & Latora 2000)."""
+    """Return the normalised harmonic centrality (Marchiori & Latora 2000).
+
+    It is the sum of 1 / distance to all other nodes, divided by its maximum ``r + (c - 1) / 2``,
+    which is reached when every answer is adjacent to the claim.
+    """
     claims, answers = weights.shape
     values = np.zeros(claims)
     for claim in range(claims):
@@ -53,8 +58,11 @@ def harmonic(weights: Matrix) -> Floats:
 
 
 def closeness(weights: Matrix) -> Floats:
-    """``(r + 2 (c - 1)) / d`` with d the sum of the distances to all that can be reached, times the
-    share of the graph that can (Borgatti & Halgin 2011, for two sides); at most 1."""
+    """Return the closeness centrality ``(r + 2 (c - 1)) / d``, at most 1.
+
+    ``d`` is the sum of the distances to all reachable nodes; the value is multiplied by the share
+    of the graph that is reachable (Borgatti & Halgin 2011, bipartite form).
+    """
     claims, answers = weights.shape
     best = answers + 2 * (claims - 1)
     values = np.zeros(claims)
@@ -68,8 +76,11 @@ def closeness(weights: Matrix) -> Floats:
 
 
 def betweenness(weights: Matrix) -> Floats:
-    """Number of shortest paths between other nodes that go through a claim, each pair's sharing 1,
-    as a share of the most that a node of its side can have (Borgatti & Halgin 2011)."""
+    """Return the normalised betweenness centrality (Borgatti & Halgin 2011).
+
+    It is the number of shortest paths between other nodes through a claim, where each pair's paths
+    share 1, divided by the maximum for a node of its side.
+    """
     claims, answers = weights.shape
     s, t = divmod(claims - 1, answers)
     most = answers**2 * (s + 1) ** 2 + answers * (s + 1) * (2 * t - s - 1) - t * (2 * s - t + 3)
@@ -81,11 +92,13 @@ def betweenness(weights: Matrix) -> Floats:
 
 
 def eigenvector(weights: Matrix) -> Floats:
-    """Entry of the first eigenvector of the graph, of unit length, by the power method from equal
-    entries."""
+    """Return the claims' entries of the graph's first eigenvector, of unit length.
+
+    The power method starts from equal entries.
+    """
     graph = _whole(weights)
     vector: Floats = np.full(len(graph), len(graph) ** -0.5)
-    for _ in range(_STEPS):
+    for _ in range(_MAX_POWER_ITERATIONS):
         before, vector = vector, graph @ vector + vector  # the same vectors, and it converges
         vector = vector / np.linalg.norm(vector)
         if np.abs(vector - before).max() < _NEAR:
@@ -94,21 +107,23 @@ def eigenvector(weights: Matrix) -> Floats:
 
 
 def pagerank(weights: Matrix) -> Floats:
-    """How often a walk along the edges, which starts anew 15 times of 100, is at the claim."""
+    """Return the PageRank of each claim with restart probability 0.15."""
     graph = _whole(weights)
     n, out = len(graph), graph.sum(axis=1)
     steps = np.divide(graph, out[:, None], out=np.full((n, n), 1 / n), where=out[:, None] > 0)
     rank: Floats = np.full(n, 1 / n)
-    for _ in range(_STEPS):
-        before, rank = rank, _DAMPING * rank @ steps + (1 - _DAMPING) / n
+    for _ in range(_MAX_POWER_ITERATIONS):
+        before, rank = rank, _PAGERANK_DAMPING * rank @ steps + (1 - _PAGERANK_DAMPING) / n
         if np.abs(rank - before).max() < _NEAR:
             break
     return np.clip(rank[: len(weights)], 0.0, 1.0)
 
 
 def laplacian(weights: Matrix) -> Floats:
-    """Share of the graph's Laplacian energy (the sum of its squared eigenvalues) that goes with
-    the claim (Qi et al. 2012)."""
+    """Return the share of the Laplacian energy attributed to each claim (Qi et al. 2012).
+
+    The energy is the sum of the squared eigenvalues of the Laplacian.
+    """
     graph = _whole(weights)
     whole = _energy(graph)
     if whole <= 0:
@@ -135,7 +150,7 @@ CENTRALITIES: Mapping[str, Callable[[Matrix], Floats]] = MappingProxyType(
 
 
 def _whole(weights: Matrix) -> Matrix:
-    """(c + r, c + r) symmetric weights, claims first."""
+    """Return the symmetric (c + r, c + r) weight matrix, claims first."""
     claims, answers = weights.shape
     graph: Matrix = np.zeros((claims + answers, claims + answers))
     graph[:claims, claims:] = weights
@@ -149,9 +164,11 @@ def _energy(graph: Matrix) -> float:
 
 
 def _paths(edges: Bools, source: int) -> tuple[Floats, Floats, list[list[int]]]:
-    """From one node to each of the c + r: the distance (-1 where there is no way), how many
-    shortest paths there are, and of each reached node, nearest first, itself and the nodes before
-    it on these."""
+    """Run a breadth-first search from one node over all c + r nodes.
+
+    Returns the distances (-1 where unreachable), the numbers of shortest paths and, for each
+    reached node, nearest first, the node itself and its predecessors on these paths.
+    """
     claims, answers = edges.shape
     distance, paths = np.full(claims + answers, -1.0), np.zeros(claims + answers)
     distance[source], paths[source] = 0, 1
@@ -172,8 +189,10 @@ def _paths(edges: Bools, source: int) -> tuple[Floats, Floats, list[list[int]]]:
 
 
 def _passed(order: list[list[int]], paths: Floats, source: int) -> Floats:
-    """(c + r,) what the paths from ``source`` add to the betweenness of each node: half a path,
-    as each is met from both ends (Brandes 2001)."""
+    """Return the (c + r,) contributions of the paths from ``source`` to each betweenness.
+
+    Each path counts half, as it is found from both ends (Brandes 2001).
+    """
     passed = np.zeros(len(paths))
     for node, *before in reversed(order):
         for other in before:

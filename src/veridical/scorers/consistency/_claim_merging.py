@@ -1,5 +1,7 @@
-"""Claims of several answers that say the same, taken for one: by mutual entailment, or by an LLM
-(as UQLM 0.6 merges them)."""
+"""Merging of equivalent claims across answers, by NLI or an LLM.
+
+The LLM form follows UQLM 0.6.
+"""
 
 from __future__ import annotations
 
@@ -19,26 +21,25 @@ from veridical.text.facts import Facts
 from veridical.text.words import content_spans
 
 Merge = Literal["nli", "llm"]
-#: The template by which an LLM is asked.
+#: The template sent to the LLM.
 PROMPT = "claim_merge"
-_ASKED = 10  # claims a call
+_CLAIMS_PER_CALL = 10
 
 
 async def merged(
     evidence: Evidence, groups: Sequence[Sequence[str]], by: Merge, llm: str | None
 ) -> dict[str, str]:
-    """For each claim, the first one that says the same; itself where none does.
+    """Map each claim to the first equivalent claim, or to itself.
 
     Args:
         groups: the claims of each answer, in order.
-        by: ``nli``: claims that entail each other are one, whichever answers they are of. ``llm``:
-            answer by answer, a language model says of each claim which of those before it, of
-            other answers, says the same; claims of which one has a number, date, name or negation
-            that the other lacks stay apart whatever it says.
-        llm: the endpoint that is asked; the run's own if None.
+        by: ``nli`` merges claims that entail each other, from any answer. ``llm`` goes answer by
+            answer: a language model names, for each claim, an equivalent claim of an earlier
+            answer. Claims that differ in a number, date, name or negation are never merged.
+        llm: endpoint to call; the run's default if None.
 
     Raises:
-        LlmError: a call brought no answer, or not the one asked for.
+        LlmError: a call returned no reply, or an invalid one.
     """
     if by == "nli":
         return await _by_entailment(evidence, [text for part in groups for text in part])
@@ -64,7 +65,11 @@ async def _by_llm(
     for group in groups:
         known = list(dict.fromkeys(first.values()))
         new = [text for text in dict.fromkeys(group) if text not in first]
-        parts = [new[i : i + _ASKED] for i in range(0, len(new), _ASKED)] if known else []
+        parts = (
+            [new[i : i + _CLAIMS_PER_CALL] for i in range(0, len(new), _CLAIMS_PER_CALL)]
+            if known
+            else []
+        )
         requests = [_request(known, part) for part in parts]
         replies = await evidence.chat(requests, llm) if requests else []
         first |= {text: text for text in new}
@@ -98,8 +103,11 @@ def _schema(known: int, new: int) -> dict[str, Any]:
 
 
 def _apart(a: str, b: str) -> bool:
-    """Whether one claim has a number, date, name or negation that the other lacks, or both begin
-    with a word that may be a name and is not the other's."""
+    """Return True if the claims must not be merged.
+
+    They differ in a number, date, name or negation, or each begins with a possible name that the
+    other lacks.
+    """
     if denies(a) != denies(b):
         return True
     return _lacks(a, b) or _lacks(b, a) or (_leads(a, b) and _leads(b, a))
@@ -112,7 +120,7 @@ def _lacks(other: str, text: str) -> bool:
 
 
 def _leads(text: str, other: str) -> bool:
-    """Whether ``text`` begins with a word that tells something and that ``other`` lacks."""
+    """Return True if ``text`` begins with a content word that ``other`` lacks."""
     spans = content_spans(text)
     if not spans or text[: spans[0].start].strip():
         return False

@@ -12,7 +12,7 @@ from veridical.core.evidence import Evidence
 from veridical.core.records import Record
 from veridical.scorers.consistency._response_pairs import judged_answers
 
-#: Two answers mean the same when ``mutual``ly, or in ``either`` direction, one entails the other.
+#: Entailment that makes two answers equivalent: ``mutual``, or in ``either`` direction.
 Cluster = Literal["mutual", "either"]
 
 
@@ -23,19 +23,18 @@ async def semantic_clusters(
     prompts: bool = False,
     answer: str | None = None,
 ) -> list[list[int]]:
-    """Clusters of the response (0) and its samples with a text (1 .. m), as :func:`grouped` makes
-    them.
+    """Cluster the response (0) and its samples with a text (1 .. m) as :func:`grouped` does.
 
-    An answer is compared with the first member of a cluster only, in both directions, and with no
-    later cluster once it has joined one: 2 m pairs where all mean the same, m (m + 1) where no two
-    do, one NLI request for each cluster but a last one of a single answer.
+    Each answer is compared with the first member of each cluster, in both directions, until it
+    joins one. This costs 2 m pairs if all answers mean the same and m (m + 1) if no two do. Each
+    cluster takes one NLI request, except a last cluster of one answer.
 
     Args:
         cluster: ``mutual`` entailment, as in the papers, or entailment in ``either`` direction,
             as in the UQLM package. An answer entails another when entailment is the most
             probable class.
-        prompts: judge the answers after their prompt (see :func:`response_matrix`).
-        answer: judge this part of each answer; a sample without it is a cluster of its own.
+        prompts: prepend the prompt to each answer (see :func:`response_matrix`).
+        answer: compare only this part of each answer; a sample without it forms its own cluster.
 
     Raises:
         NotApplicable: the response is blank, or no sample has a text.
@@ -55,7 +54,7 @@ async def semantic_clusters(
 async def _mean_the_same(
     evidence: Evidence, text: str, others: Sequence[str], cluster: Cluster
 ) -> list[bool]:
-    """Which of ``others`` mean the same as ``text``."""
+    """Return, for each of ``others``, whether it means the same as ``text``."""
     if not others:
         return []
     onward = [(text, other) for other in others]
@@ -66,11 +65,11 @@ async def _mean_the_same(
 
 
 def grouped(same: NDArray[np.bool_]) -> list[list[int]]:
-    """Greedy clusters: an item joins the first cluster whose first member is the same as it.
+    """Group items greedily: an item joins the first cluster whose first member equals it.
 
-    Every item is in exactly one cluster (the UQLM package lets it join all that match). Members
-    are in order, and so are clusters, by their first member. As sameness need not be transitive,
-    the clusters may depend on the order of the items, but equal items always stay together.
+    Every item is in exactly one cluster (in the UQLM package it joins all that match). Members are
+    in order, and clusters are ordered by their first member. Sameness need not be transitive, so
+    clusters may depend on the order of the items; equal items always stay together.
 
     Args:
         same: (n, n) symmetric, with a true diagonal.
@@ -89,7 +88,7 @@ def grouped(same: NDArray[np.bool_]) -> list[list[int]]:
 def log_shares(
     clusters: Sequence[Sequence[int]], log_weights: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """(len(clusters),) logarithms of the shares of the items' weights.
+    """Return the (len(clusters),) logarithms of each cluster's share of the weights.
 
     Args:
         clusters: items of each cluster; together they are 0 .. n - 1, once each.
@@ -101,8 +100,10 @@ def log_shares(
 
 
 def entropy(clusters: Sequence[Sequence[int]], log_weights: NDArray[np.float64]) -> float:
-    """Entropy in nats of the share of each cluster, in [0, log n]; arguments as of
-    :func:`log_shares`."""
+    """Return the entropy in nats over the clusters' shares, in [0, log n].
+
+    The arguments are those of :func:`log_shares`.
+    """
     logs = log_shares(clusters, log_weights)
     logs = logs[np.isfinite(logs)]
     most = float(np.log(len(log_weights)))

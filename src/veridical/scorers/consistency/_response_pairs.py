@@ -1,7 +1,7 @@
-"""What an NLI model says of every ordered pair among the response and the samples.
+"""NLI probabilities of all ordered pairs of the response and samples.
 
 :func:`response_matrix` returns a :class:`ResponseMatrix`: ``texts`` and ``probabilities``, and
-``contradicts``, by which ``contradiction`` and ``neutral`` refuse a model without that class.
+``contradicts``. ``contradiction`` and ``neutral`` raise an error for a model without that class.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ class ResponseMatrix:
         texts: the response, then the m samples that have a text, in order; never a prompt.
         probabilities: (m + 1, m + 1, 3) float64 in the order of ``LABELS``: text i as premise,
             text j as hypothesis. A text entails itself: the diagonal is (1, 0, 0).
-        contradicts: False where the model tells entailment from the rest only: the rest then
-            stands as neutral in ``probabilities``.
+        contradicts: False if the model separates entailment only from the rest, which
+            ``probabilities`` then holds as neutral.
     """
 
     texts: list[str]
@@ -37,12 +37,12 @@ class ResponseMatrix:
 
     @property
     def entailment(self) -> NDArray[np.float64]:
-        """(m + 1, m + 1) probability that text i entails text j."""
+        """Return the (m + 1, m + 1) probabilities that text i entails text j."""
         return self._square(self._verdicts.entailment)
 
     @property
     def neutral(self) -> NDArray[np.float64]:
-        """(m + 1, m + 1) probability of neither.
+        """Return the (m + 1, m + 1) probabilities of the neutral class.
 
         Raises:
             NotApplicable: the model has no such class.
@@ -51,7 +51,7 @@ class ResponseMatrix:
 
     @property
     def contradiction(self) -> NDArray[np.float64]:
-        """(m + 1, m + 1) probability that texts i and j cannot both be true.
+        """Return the (m + 1, m + 1) probabilities that texts i and j cannot both be true.
 
         Raises:
             NotApplicable: the model has no such class.
@@ -60,7 +60,7 @@ class ResponseMatrix:
 
     @property
     def entails(self) -> NDArray[np.bool_]:
-        """(m + 1, m + 1) whether entailment is the most probable class, ties included."""
+        """Return (m + 1, m + 1) booleans: entailment is the most probable class, ties included."""
         entailed: NDArray[np.bool_] = self.probabilities.argmax(axis=2) == 0
         return entailed
 
@@ -75,14 +75,14 @@ class ResponseMatrix:
 async def response_matrix(
     record: Record, evidence: Evidence, prompts: bool = False, answer: str | None = None
 ) -> ResponseMatrix:
-    """Judge all m (m + 1) ordered pairs of different places in one request.
+    """Judge all m (m + 1) ordered pairs of different answers in one request.
 
     Args:
-        prompts: judge answers as they are, not short ones as statements, with the prompt and a line
-            break before both texts of every pair, as the UQLM package can; a record without a
-            prompt is judged by its texts alone.
-        answer: judge this part of each answer (see :func:`answer_parts`). A sample without it
-            contradicts all others; to a model without that class it is neutral.
+        prompts: prepend the prompt and a line break to both texts of every pair, as the UQLM
+            package can, and do not rewrite short answers as statements. A record without a prompt
+            is judged by its texts alone.
+        answer: compare only this part of each answer (see :func:`answer_parts`). A sample without
+            it contradicts all others, or is neutral if the model has no contradiction class.
 
     Raises:
         NotApplicable: the response is blank, or no sample has a text.
@@ -106,8 +106,11 @@ async def response_matrix(
 def judged_answers(
     record: Record, prompts: bool, answer: str | None
 ) -> tuple[list[str], list[str], NDArray[np.bool_]]:
-    """The response and its m samples with a text, as they are and as an NLI model reads them, and
-    (m + 1,) which have the part ``answer``; arguments and errors as of :func:`response_matrix`."""
+    """Return the response and its m samples with a text, raw and as the NLI model reads them.
+
+    The third array, (m + 1,), marks those that have the part ``answer``. Arguments and errors are
+    those of :func:`response_matrix`.
+    """
     response, others, _ = answer_parts(record, "samples", answer)
     texts = [response, *(text or "" for text in others)]
     judged = (prompted if prompts else stated)(record, texts)
@@ -115,11 +118,11 @@ def judged_answers(
 
 
 def stated(record: Record, texts: list[str]) -> list[str]:
-    """``texts``, the short ones with the record's question as statements."""
+    """Return ``texts``, with short ones rewritten as statements using the record's question."""
     return [stated_answer(record, text) for text in texts]
 
 
 def prompted(record: Record, texts: list[str]) -> list[str]:
-    """``texts``, each after the record's prompt and a line break; unaltered without a prompt."""
+    """Prepend the record's prompt and a line break to each of ``texts``, if there is a prompt."""
     prompt = prompt_text(record.prompt, "\n")
     return [f"{prompt}\n{text}" for text in texts] if prompt.strip() else texts

@@ -1,4 +1,4 @@
-"""The sentence of each source that matches a sentence of the response best."""
+"""Best matching sentence of each source for each response sentence."""
 
 from __future__ import annotations
 
@@ -16,10 +16,11 @@ class SourceSentences:
     """Sentences of several sources.
 
     Args:
-        texts: of each source, what is compared in the place of its sentences; default: they.
+        texts: texts compared instead of each source's sentences; the sentences themselves by
+            default.
 
     Attributes:
-        distinct: these texts, each once: what the response's sentences are compared with.
+        distinct: the distinct texts that the response's sentences are compared with.
     """
 
     def __init__(
@@ -33,15 +34,18 @@ class SourceSentences:
         self.distinct = list(dict.fromkeys(text for part in self._texts for text in part))
 
     def best(self, table: Floats) -> tuple[Floats, Ints]:
-        """Of a (sentences, distinct) table the greatest value in each source, (sentences,
-        sources), and which of the source's sentences has it."""
+        """Return the largest value per source of a (sentences, distinct) table, and its position.
+
+        Both arrays are (sentences, sources); the position is the index of the sentence in the
+        source.
+        """
         column = {text: i for i, text in enumerate(self.distinct)}
         parts = [table[:, [column[text] for text in part]] for part in self._texts]
         values = np.stack([part.max(axis=1) for part in parts], axis=1)
         return values, np.stack([part.argmax(axis=1) for part in parts], axis=1)
 
     def nearest(self, values: Floats, places: Ints) -> list[EvidenceItem]:
-        """The best matching sentence of each of the (up to 3) nearest sources, nearest first."""
+        """Return the best matching sentence of up to 3 sources, nearest first."""
         items = []
         for n in np.argsort(-values, kind="stable")[:SHOWN]:
             span = self._split[n][places[n]]

@@ -1,4 +1,4 @@
-"""How much each answer counts: all alike, or by the probability of its tokens."""
+"""Weights of answers: equal, or by sequence probability."""
 
 from __future__ import annotations
 
@@ -11,26 +11,26 @@ from numpy.typing import NDArray
 from veridical.core.records import Record, TokenLogprob
 from veridical.errors import NotApplicable
 
-#: ``auto`` goes by probability where every answer has its log-probabilities.
+#: ``auto`` uses probabilities if every answer has log-probabilities.
 Weights = Literal["auto", "discrete", "probability"]
 
 
 def log_weights(
     record: Record, weights: Weights, length_normalize: bool, *, response: bool
 ) -> NDArray[np.float64]:
-    """Natural logarithms of the weights of the answers, of which the largest is 0.
+    """Return the natural logarithms of the answers' weights, scaled so that the largest is 0.
 
     They stay logarithms because the probability of a long text is too small for a float.
 
     Args:
-        weights: ``discrete`` counts all alike.
+        weights: ``discrete`` weighs all answers equally.
         length_normalize: take the geometric mean of the tokens' probabilities, ``exp(mean
             log p)``, rather than their product, ``exp(sum log p)``.
-        response: begin with the response; then come the samples that have a text.
+        response: put the response before the samples that have a text.
 
     Raises:
-        NotApplicable: log-probabilities are asked for and missing, or every answer has
-            probability 0.
+        NotApplicable: log-probabilities are required and missing, or every answer has probability
+            0.
     """
     samples = [record.samples[s.index].logprobs for s in record.against("samples")]
     answers = [record.logprobs, *samples] if response else samples
@@ -38,7 +38,7 @@ def log_weights(
         return np.zeros(len(answers))
     logs = np.array([_log_probability(tokens, length_normalize) for tokens in answers])
     if np.isneginf(logs.max()):
-        raise NotApplicable("every answer has probability 0")
+        raise NotApplicable("every answer has sequence probability 0")
     shifted: NDArray[np.float64] = logs - logs.max()
     return shifted
 

@@ -1,4 +1,4 @@
-"""BERTScore of the response with the samples (Zhang et al. 2020; Bouchard 2025, eq. 12)."""
+"""BERTScore of response and samples (Zhang et al. 2020; Bouchard 2025, eq. 12)."""
 
 from __future__ import annotations
 
@@ -16,12 +16,13 @@ from veridical.core.scores import Score
 from veridical.engine.greedy_matching import f1
 from veridical.errors import NotApplicable, UsageError
 
-#: What :func:`rescaled` takes off: the score of unrelated texts.
+#: Score of unrelated texts, which :func:`rescaled` maps to 0.
 Baseline = Annotated[float, Field(ge=0, lt=1)]
 
 
 def rescaled(values: NDArray[np.float64], baseline: float | None) -> NDArray[np.float64]:
-    """``(value - baseline) / (1 - baseline)``: unrelated texts at about 0, equal ones at 1.
+    """Return ``(value - baseline) / (1 - baseline)``: about 0 for unrelated texts, 1 for equal
+    ones.
 
     Raises:
         ValueError: the baseline is not in [0, 1).
@@ -34,14 +35,14 @@ def rescaled(values: NDArray[np.float64], baseline: float | None) -> NDArray[np.
 
 
 def frobenius(matrix: NDArray[np.float64]) -> float:
-    """CheckEmbed's summary of a k x k BERTScore matrix: root mean square off the diagonal."""
+    """Return the root mean square off the diagonal of a k x k BERTScore matrix (CheckEmbed)."""
     off_diagonal = np.clip(matrix[~np.eye(len(matrix), dtype=bool)], -1, 1)
     return float(np.sqrt(np.mean(off_diagonal**2)))
 
 
 def _whole_in_a_matrix(form: str, answer: str | None, **_: object) -> None:
     if form == "matrix" and answer is not None:
-        raise UsageError("form=matrix compares whole answers: leave answer out")
+        raise UsageError("bert_score(form=matrix) compares whole answers; remove answer")
 
 
 @scorer(
@@ -70,20 +71,20 @@ async def bert_score(
     """Mean BERTScore of the response (candidate) with each sample (reference).
 
     Args:
-        stat: which of the three numbers is the headline.
+        stat: statistic that the risk is computed from.
         baseline: rescale every value ``v`` to ``(v - baseline) / (1 - baseline)``. Published
             baselines belong to one model and layer and are the mean score of random sentence
             pairs: 0.8312 for roberta-large, English (F1), as in the bert-score package. UQLM
             does not rescale; SelfCheckGPT and CheckEmbed do.
-        idf: weigh tokens by their inverse document frequency over the samples.
-        form: ``response`` compares the response with each sample. ``matrix`` is CheckEmbed's
-            use of BERTScore: all pairs of samples (at least two), summarised by the Frobenius
-            norm ``sqrt(sum s^2 / (k (k - 1)))``, in which values under the baseline lose their
-            sign, as published; the response takes no part in it.
-        against: the texts the response is compared with. The mean is over samples; of several
-            contexts or references the best counts, number by number, as bert-score does.
-        answer: compare a part of each text, as ``exact_match`` does; a sample without it scores 0.
-            With ``form=response`` only.
+        idf: weight tokens by their inverse document frequency over the samples.
+        form: ``response`` compares the response with each sample. ``matrix`` is CheckEmbed's use of
+            BERTScore: all pairs of samples (at least two), summarised by the Frobenius norm
+            ``sqrt(sum s^2 / (k (k - 1)))``, in which values under the baseline lose their sign, as
+            published. The response is not used.
+        against: the texts the response is compared with. Values are averaged over samples. For
+            several contexts or references each statistic is the maximum, as in bert-score.
+        answer: compare only a part of each text, as ``exact_match`` does; a sample without it
+            scores 0. Requires ``form=response``.
 
     ``raw`` is ``{"value", "precision", "recall", "f1"}`` (confidence), in the matrix form
     ``{"value", "order", "matrix"}``. Rescaling is affine, so the risk, 1 - value before
@@ -94,7 +95,7 @@ async def bert_score(
     texts = [text for text in parts.others if text is not None]
     if form == "matrix":
         if len(texts) < 2:
-            raise NotApplicable(f"the matrix form needs at least two {against}")
+            raise NotApplicable(f"form=matrix needs at least two {against}")
         p, r = await evidence.bertscore(texts, texts, idf=idf)
         matrix = rescaled({"f1": f1(p, r), "precision": p, "recall": r}[stat], baseline)
         value = frobenius(matrix)
@@ -117,5 +118,5 @@ async def bert_score(
 
 
 def risk_of(similarity: float) -> float:
-    """1 - similarity, within [0, 1] whatever the rounding of the vectors."""
+    """Return 1 - similarity, clipped to [0, 1] against rounding."""
     return min(1.0, max(0.0, 1.0 - similarity))

@@ -1,4 +1,4 @@
-"""CheckEmbed: agreement of whole answers by their embeddings (Besta et al. 2025).
+"""CheckEmbed: agreement of answers by their embeddings (Besta et al. 2025).
 
 The kernels are plain functions of arrays; every matrix is symmetric, (n, n) float64.
 """
@@ -34,14 +34,15 @@ LOWEST_COSINE: dict[str, float] = {
 
 
 def similarity_matrices(vectors: ArrayLike) -> tuple[Matrix, Matrix]:
-    """Cosine and Pearson correlation of every pair of rows, from one matrix product.
+    """Compute cosine and Pearson correlation of every pair of rows with one matrix product.
 
     Args:
         vectors: (n, d) embeddings of any length; an all-zero row stands for an empty text.
 
     Returns:
-        Cosine and Pearson, each (n, n) in [-1, 1]. By the published convention two empty texts
-        have 1 and one has -1 with any other (also a constant row, in Pearson).
+        Cosine and Pearson, each (n, n) in [-1, 1]. By the published convention two empty texts have
+        similarity 1, and an empty text has -1 with any other. For Pearson, constant rows are
+        treated the same way.
     """
     x = np.asarray(vectors, dtype=np.float64)
     gram = x @ x.T
@@ -51,12 +52,12 @@ def similarity_matrices(vectors: ArrayLike) -> tuple[Matrix, Matrix]:
 
 
 def spearman_matrix(vectors: ArrayLike) -> Matrix:
-    """Spearman's rank correlation of every pair of rows: Pearson of their (averaged) ranks."""
+    """Compute Spearman's rank correlation of every pair of rows; ties share their mean rank."""
     return similarity_matrices(_ranks(np.asarray(vectors, dtype=np.float64)))[1]
 
 
 def rebased(cosine: Matrix, lowest: float) -> Matrix:
-    """``clip(2 (c - lowest) / (1 - lowest) - 1, -1, 1)``: spread [lowest, 1] over [-1, 1].
+    """Map [lowest, 1] linearly to [-1, 1]: ``clip(2 (c - lowest) / (1 - lowest) - 1, -1, 1)``.
 
     Raises:
         ValueError: ``lowest`` is not in [-1, 1).
@@ -67,25 +68,26 @@ def rebased(cosine: Matrix, lowest: float) -> Matrix:
 
 
 def off_diagonal(matrix: Matrix) -> Matrix:
-    """The n (n - 1) entries off the diagonal, as one row."""
+    """Return the n (n - 1) entries off the diagonal as one row."""
     n = len(matrix)
     return matrix.ravel()[1:].reshape(n - 1, n + 1)[:, :-1].ravel()
 
 
 def frobenius(similarities: Matrix) -> float:
-    """``sqrt(sum (s + 1)^2 / (4 count))`` in [0, 1]: the published code's norm of off-diagonals.
+    """Return ``sqrt(sum (s + 1)^2 / (4 count))`` in [0, 1] of the off-diagonal entries.
 
-    The paper only names the Frobenius norm; the shift, which maps [-1, 1] to [0, 1], is the code's.
+    The paper names the Frobenius norm only. The shift, which maps [-1, 1] to [0, 1], is that of the
+    published code.
     """
     shifted = (similarities + 1) / 2
     return float(np.sqrt(np.mean(shifted * shifted)))
 
 
 def outliers(matrix: Matrix) -> Matrix:
-    """How far each of n answers stands apart: (n,) in [-2, 2], above 0 for the odd ones out.
+    """Return an outlier value for each of n answers: (n,) in [-2, 2], above 0 for outliers.
 
-    The mean similarity among the other answers less the answer's own mean similarity to them.
-    Zeros where there are fewer than three answers.
+    It is the mean similarity among the other answers minus the answer's own mean similarity to
+    them. With fewer than three answers it is 0.
     """
     n = len(matrix)
     if n < 3:
@@ -122,24 +124,25 @@ async def checkembed(
 
     Args:
         stat: mean or Frobenius norm (see ``frobenius``) of the similarities.
-        measure: what the matrix holds. ``spearman`` is the rank correlation of two embeddings.
-        judged: ``samples`` is the published form: all pairs of samples (at least two), which
-            tells how unsure the model is of the prompt and never sees the response. ``response``,
-            ours, averages that with the same statistic of the response's own row, so that a
-            response unlike its samples is riskier whatever they agree on.
-        rebase: lowest cosine the embedding model gives, or one of the paper's models for its
-            published value (``LOWEST_COSINE``); cosine only, as published.
-        of: ``images``: the samples, and with ``judged=response`` the response, are images, and
-            the image embedder's vectors are compared (section 4.3). References are texts and are
-            left out.
+        measure: similarity that the matrix holds. ``spearman`` is the rank correlation of two
+            embeddings.
+        judged: ``samples`` is the published form: all pairs of samples (at least two). It measures
+            the model's uncertainty about the prompt and ignores the response. ``response``, our
+            extension, averages that with the same statistic of the response's own row, so a
+            response unlike its samples has a higher risk.
+        rebase: lowest cosine of the embedding model, or the name of one of the paper's models
+            (``LOWEST_COSINE``); cosine only, as published.
+        of: ``images``: the samples, and with ``judged=response`` the response, are images, and the
+            image embedder's vectors are compared (section 4.3). References are texts, so they are
+            skipped.
 
-    ``raw`` (confidence): ``value``, the headline; ``mean``, ``std`` and ``frobenius`` over pairs
-    of samples (null for one sample) for ``cosine``, ``pearson`` and ``spearman``; ``response``,
-    the mean of its own row (null where it is not read); ``outlier``, of each answer (see
-    ``outliers``); ``rule``, the paper's rule of thumb for a good answer (cosine mean > 0.9 and
-    std < 0.05, section 4.2); ``matrix`` of the chosen measure with the names of its rows in
-    ``order``: response, samples, references.
-    The risk is ``(1 - value) / 2`` for the mean, ``1 - value`` for Frobenius.
+    ``raw`` (confidence): ``value``, the chosen statistic; ``mean``, ``std`` and ``frobenius`` over
+    pairs of samples (null for one sample) for ``cosine``, ``pearson`` and ``spearman``;
+    ``response``, the mean of its own row (null if it is not used); ``outlier`` per answer (see
+    ``outliers``); ``rule``, the paper's rule of thumb for a good answer (cosine mean > 0.9 and std
+    < 0.05, section 4.2); ``matrix`` of the chosen measure with the names of its rows in ``order``:
+    response, samples, references. The risk is ``(1 - value) / 2`` for the mean, ``1 - value`` for
+    Frobenius.
 
     In the paper Spearman's coefficient compares scores with human labels over a whole data set;
     the one here is a summary of one prompt's answers.
@@ -181,11 +184,11 @@ async def checkembed(
 
 
 def _texts(record: Record, judged: str) -> tuple[list[str], int, list[str]]:
-    """Names of the rows, how many are samples, and the texts: response, samples, references."""
+    """Return the row names, the number of samples, and the texts: response, samples, references."""
     record.need_answer()
     samples = [(i, s.text) for i, s in enumerate(record.samples) if s.text is not None]
     if not samples and record.samples:
-        raise NotApplicable("the samples are images: of=images compares those")
+        raise NotApplicable("the samples are images; set of=images to compare them")
     count = _enough(len(samples), judged)
     order = [
         "response",
@@ -202,7 +205,7 @@ def _enough(samples: int, judged: str) -> int:
 
 
 async def _embed(texts: list[str], evidence: Evidence) -> NDArray[np.float32]:
-    """Embeddings of ``texts``, with zeros for empty ones."""
+    """Return the embeddings of ``texts``, with zero rows for empty texts."""
     full = [i for i, t in enumerate(texts) if t.strip()]
     embeddings = await evidence.embed([texts[i] for i in full])
     vectors = np.zeros((len(texts), embeddings.shape[1]), np.float32)
@@ -211,7 +214,7 @@ async def _embed(texts: list[str], evidence: Evidence) -> NDArray[np.float32]:
 
 
 def _summary(pairs: Matrix) -> dict[str, float] | None:
-    """Mean, population standard deviation and Frobenius norm off the diagonal."""
+    """Return mean, population standard deviation and Frobenius norm off the diagonal."""
     if len(pairs) < 2:
         return None
     entries = off_diagonal(pairs)
@@ -227,7 +230,9 @@ def _follows_rule(cosines: Matrix) -> bool:
 
 
 def _normalised(products: Matrix, gram: Matrix) -> Matrix:
-    """Inner products over lengths, with the convention for texts without a direction.
+    """Divide inner products by the lengths; apply the convention for texts without a direction.
+
+    Centring leaves rounding noise in constant rows, so a norm tiny relative to the row counts as 0.
 
     Centring leaves rounding noise of a constant row: what is tiny beside its own length is 0.
     """
@@ -243,7 +248,7 @@ def _normalised(products: Matrix, gram: Matrix) -> Matrix:
 
 
 def _ranks(rows: Matrix) -> Matrix:
-    """Ranks within each row; equal values share their mean rank."""
+    """Rank within each row; equal values share their mean rank."""
     order = rows.argsort(axis=1)
     ordered = np.take_along_axis(rows, order, axis=1)
     place = np.arange(rows.shape[1])

@@ -1,4 +1,4 @@
-"""Claims of a long answer as questions, which an LLM answers anew (Farquhar et al. 2024)."""
+"""Long-form semantic entropy by questions about claims (Farquhar et al. 2024)."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ from veridical.scorers.consistency.luq import Aggregate, Measure, measured
 from veridical.text.refusals import abstains
 from veridical.text.words import content_spans
 
-#: Templates: to write questions, and to answer one.
+#: Templates to generate questions and to answer one.
 PROMPTS = ("claim_questions", "claim_answer")
-_ANSWERED = 128  # tokens of an answer
+_MAX_ANSWER_TOKENS = 128
 
 Consistency = Measure | Literal["semantic_entropy"]
 
@@ -64,33 +64,33 @@ async def claim_qa(
     aggregate: Aggregate = "mean",
     llm: str | None = None,
 ) -> Score:
-    """Whether a language model, asked anew, answers questions about a claim as the claim does.
+    """Agreement of a claim with a language model's new answers to questions about it.
 
-    For each claim of the response the model writes questions whose answer the claim is, then
-    answers each several times without seeing the response. It needs neither samples nor sources:
-    name the model that wrote the response, as the answers tell what the model asked holds to be
-    true. A question that has all the claim's words gives its answer away, and is left out.
+    For each claim of the response the model writes questions that the claim answers. It then
+    answers each question several times without seeing the response. Neither samples nor sources are
+    needed. The answers reflect what the asked model knows, so name the model that wrote the
+    response. A question that contains all words of its claim reveals the answer and is dropped.
 
     Args:
-        extractor: takes the response apart, as in ``claims``.
-        questions: asked for about each claim, 1 to 10.
-        answers: to each question, 1 to 20.
-        temperature: of the answers, 0 to 2; at 0 they are alike, as far as the server is exact.
-        measure: of an answer (premise) and the claim (hypothesis): ``contrasted_entailment``,
-            ``entailment`` or ``noncontradiction``, as in ``luq``, whose mean over answers counts;
-            an answer that declines supports nothing (0). ``semantic_entropy`` is 1 minus the
-            entropy of the clusters of the claim and its answers that entail each other, as a share
-            of the largest possible: Farquhar's.
-        aggregate: the response's value is the mean over claims, or the smallest.
-        llm: the endpoint asked, by extractors too; the run's own if None.
+        extractor: splits the response into claims, as in ``claims``.
+        questions: questions per claim, 1 to 10.
+        answers: answers per question, 1 to 20.
+        temperature: sampling temperature of the answers, 0 to 2; at 0 they are equal unless the
+            server is nondeterministic.
+        measure: comparison of an answer (premise) with the claim (hypothesis), averaged over
+            answers: ``contrasted_entailment``, ``entailment`` or ``noncontradiction``, as in
+            ``luq``. An answer that declines supports nothing (0). ``semantic_entropy``, Farquhar's
+            measure, is 1 minus the entropy over clusters of the claim and its answers that entail
+            each other, as a share of the largest possible entropy.
+        aggregate: the response's value is the mean over claims, or the minimum.
+        llm: endpoint to call, also for extractors; the run's default if None.
 
-    Calls: one a claim, then ``questions`` x ``answers`` a claim.
+    LLM calls per claim: 1 for questions, then ``questions`` x ``answers``.
 
     A claim's ``raw`` is the mean over its questions, in [0, 1] (confidence), and its risk 1 - raw.
-    ``raw`` has the response's ``consistency`` and under ``questions`` each with the index of its
-    ``claim``, its ``answers`` and its ``consistency``. A claim about which no question could be
-    written has no risk and does not count; where that is every claim, the score is not applicable,
-    or failed if no reply could be read.
+    ``raw`` has the response's ``consistency`` and, under ``questions``, each question's ``claim``
+    (index), ``answers`` and ``consistency``. A claim without a question has no risk and is not
+    counted. If no claim has one, the score is not applicable, or failed if no reply could be read.
 
     Raises:
         NotApplicable: the response is blank, declines to answer or makes no claim.
@@ -119,7 +119,7 @@ async def claim_qa(
 
 
 class _Question(NamedTuple):
-    """A question about a claim: the claim's index and text, and its own."""
+    """A question about a claim, with the claim's index and text."""
 
     claim: int
     stated: str
@@ -127,10 +127,10 @@ class _Question(NamedTuple):
 
 
 class _Asking:
-    """The calls about one response.
+    """The LLM calls about one response.
 
     Attributes:
-        troubles: replies that were no questions.
+        troubles: errors of replies that could not be read as questions.
     """
 
     def __init__(self, record: Record, evidence: Evidence, llm: str | None) -> None:
@@ -138,10 +138,10 @@ class _Asking:
         self.troubles: list[LlmError] = []
 
     async def questions(self, claims: Sequence[Claim], count: int) -> list[_Question]:
-        """Up to ``count`` questions about each claim, at least one of all.
+        """Request up to ``count`` questions about each claim; at least one must be usable.
 
         Raises:
-            LlmError: a call brought no reply, or no reply could be read.
+            LlmError: a call returned no reply, or no reply could be read.
             NotApplicable: there is no question.
         """
         passage = self._record.response
@@ -168,17 +168,17 @@ class _Asking:
     async def answers(
         self, questions: Sequence[_Question], count: int, temperature: float
     ) -> list[list[str]]:
-        """``count`` answers to each question.
+        """Request ``count`` answers to each question.
 
         Raises:
-            LlmError: a call brought no reply, or a blank or refused one.
+            LlmError: a call returned no reply, or a blank or refused one.
         """
         prompt = load_prompt(PROMPTS[1])
         requests = [
             ChatRequest(
                 prompt.messages(question=question.text),
                 temperature=temperature,
-                max_tokens=_ANSWERED,
+                max_tokens=_MAX_ANSWER_TOKENS,
                 ordinal=n,
             )
             for question in questions
@@ -199,7 +199,7 @@ async def _consistencies(
     rounds: Sequence[Sequence[str]],
     measure: Consistency,
 ) -> list[float]:
-    """How consistent the answers to each question are with its claim, in [0, 1]."""
+    """Return the consistency in [0, 1] of each question's answers with its claim."""
     stated = [
         [stated_answer(Record(prompt=q.text, response=text), text) for text in said]
         for q, said in zip(questions, rounds, strict=True)
@@ -215,7 +215,7 @@ async def _consistencies(
 
 
 async def _agreements(evidence: Evidence, groups: Sequence[Sequence[str]]) -> list[float]:
-    """1 - the entropy of each group's clusters of texts that entail each other, of the most."""
+    """Return, per group, 1 - the normalised entropy over clusters of mutual entailment."""
     pairs = [(a, b) for texts in groups for a in texts for b in texts]
     entails = (await evidence.nli(pairs)).probabilities.argmax(axis=1) == 0
     found, start = [], 0
@@ -229,7 +229,7 @@ async def _agreements(evidence: Evidence, groups: Sequence[Sequence[str]]) -> li
 
 
 def _tells(question: str, claim: str) -> bool:
-    """Whether a question has all the claim's words that tell something."""
+    """Return True if a question contains all content words of its claim."""
     words = _content(claim)
     return bool(words) and words <= _content(question)
 

@@ -1,4 +1,4 @@
-"""Scorers that hold the claims of the response against those of its samples."""
+"""Scorers that compare the response's claims with those of its samples."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _prompts(extractor: str, merge: str, **_: object) -> tuple[str, ...]:
     return claim_prompts(extractor) + ((PROMPT,) if merge == "llm" else ())
 
 
-#: What these scorers declare alike.
+#: Declaration that these scorers share.
 _SHARED: dict[str, Any] = {
     "needs": {"samples"},
     "cost": "llm",
@@ -50,9 +50,9 @@ def _frequency_costs(
         return claim_costs("claim_frequency", extractor, llm, {"nli"})
     call = f"claim_frequency(merge={merge})"
     if extractor == "given":
-        raise UsageError(f"{call} needs claims of the samples too: extractor=given has none")
+        raise UsageError(f"{call} needs claims of the samples; use another extractor than given")
     if count != "label":
-        raise UsageError(f"{call} counts the samples that make a claim: leave count={count} out")
+        raise UsageError(f"{call} counts the samples that make a claim; remove count={count}")
     return claim_costs("claim_frequency", extractor, llm, {merge})
 
 
@@ -76,21 +76,22 @@ async def claim_frequency(
     """Share of the samples that support a claim of the response.
 
     Args:
-        extractor: takes the response apart, as in ``claims``: ``response``, ``sentences``,
-            ``clauses``, ``triplets``, ``given``, or by an LLM ``llm_atomic`` and others.
-        aggregate: the response's value is the mean over claims, or the smallest.
-        count: a sample counts where entailment is the most probable class (``label``), or by one
-            of the measures of ``luq``: with ``contrasted_entailment`` and claims by an LLM this is
+        extractor: splits the response into claims, as in ``claims``: ``response``, ``sentences``,
+            ``clauses``, ``triplets``, ``given``, or ``llm_atomic`` and others that call an LLM.
+        aggregate: the response's value is the mean over claims, or the minimum.
+        count: a sample counts 1 if entailment is the most probable class (``label``), or by a
+            measure of ``luq``. With ``contrasted_entailment`` and claims by an LLM this is
             LUQ-atomic.
-        merge: ``none`` judges a claim by whole samples. Otherwise samples are taken apart too, and
-            a sample counts where it makes a claim that says the same: by ``nli`` those that entail
-            each other, or those of which an ``llm`` says so, asked sample by sample (see
-            ``claim_graph``). This is stricter: a sample that says more in one claim does not count.
-        llm: of an extractor that asks one, and of ``merge=llm``; the run's own if None.
+        merge: ``none`` judges a claim by whole samples. Otherwise samples are split into claims
+            too, and a sample counts if it makes an equivalent claim: by ``nli`` through mutual
+            entailment, by ``llm`` through calls sample by sample (see ``claim_graph``). This is
+            stricter: a sample whose claim says more does not count.
+        llm: endpoint of extractors that call an LLM and of ``merge=llm``; the run's default if
+            None.
 
     ``raw`` is the share in [0, 1] (confidence), of claims and response; ``risk = 1 - raw``. A
-    claim's evidence shows the samples that support it least, each by its sentence most about it,
-    with the probability of entailment (or the measure; of merged claims 1 or 0).
+    claim's evidence is the closest sentence of the samples that support it least, with the
+    probability of entailment (or the measure; 1 or 0 for merged claims).
 
     Raises:
         NotApplicable: the response is blank, declines to answer or makes no claim, or no sample
@@ -122,7 +123,9 @@ async def claim_frequency(
 
 def _graph_costs(extractor: str, merge: Merge, llm: str | None, **_: object) -> set[Cost]:
     if extractor == "given":
-        raise UsageError("claim_graph needs claims of the samples too: extractor=given has none")
+        raise UsageError(
+            "claim_graph needs claims of the samples; use another extractor than given"
+        )
     asked: set[Cost] = {"nli", merge}
     return claim_costs("claim_graph", extractor, llm, asked)
 
@@ -145,30 +148,31 @@ async def claim_graph(
     merge: Merge = "nli",
     llm: str | None = None,
 ) -> Score:
-    """Score how central the response's claims are among all claims and the answers that state them.
+    """Centrality of the response's claims in the graph of all claims and answers.
 
-    The claims of the response and of the samples are taken together; those that say the same are
-    one. A claim is joined to each answer that entails it with a probability of at least
-    ``threshold``, which is the weight of the edge. A claim of the response has the centrality of
-    the claim that it was merged into.
+    The claims of response and samples are pooled, and equivalent claims are merged. A claim is
+    connected to each answer that entails it with a probability of at least ``threshold``; this
+    probability is the edge's weight. A claim of the response has the centrality of the claim it was
+    merged into.
 
     Args:
-        centrality: ``closeness`` (UQLM's default), ``harmonic`` and ``betweenness``, normalised
-            for graphs of two sides; ``degree``, the share of the answers; ``strength``, the mean
-            weight over the answers (UQLM's degree); ``eigenvector``; ``pagerank``, which adds up
-            to 1 over the graph, so that it is small; ``laplacian``, the share of its energy.
-        threshold: of the probability of entailment.
-        extractor: takes each answer apart, as in ``claims``; not ``given``.
-        aggregate: the response's value is the mean over its claims, or the smallest.
-        merge: which claims are one: by ``nli`` those that entail each other; or an ``llm`` is
-            asked, as UQLM does, answer by answer which of the claims before say the same (10 claims
-            a call). Claims of which one has a number, date, name or negation that the other lacks
-            stay apart whatever it says.
-        llm: of an extractor that asks one, and of ``merge=llm``; the run's own if None.
+        centrality: ``closeness`` (UQLM's default), ``harmonic`` and ``betweenness``, normalised for
+            bipartite graphs; ``degree``, the share of the answers; ``strength``, the mean weight
+            over the answers (UQLM's degree); ``eigenvector``; ``pagerank``, which sums to 1 over
+            the graph, so its values are small; ``laplacian``, the share of the Laplacian energy.
+        threshold: minimum probability of entailment for an edge.
+        extractor: splits each answer into claims, as in ``claims``; not ``given``.
+        aggregate: the response's value is the mean over its claims, or the minimum.
+        merge: how equivalent claims are found. ``nli`` merges claims that entail each other.
+            ``llm`` asks an LLM, as UQLM does, answer by answer, which earlier claims are equivalent
+            (10 claims per call). Claims that differ in a number, date, name or negation are never
+            merged.
+        llm: endpoint of extractors that call an LLM and of ``merge=llm``; the run's default if
+            None.
 
-    ``raw`` is in [0, 1] (confidence), of claims and response; ``risk = 1 - raw``. Values of one
-    centrality are not on the scale of another. A claim's evidence shows the samples that support it
-    least, each by its sentence most about it, with the probability of entailment.
+    ``raw`` is in [0, 1] (confidence), of claims and response; ``risk = 1 - raw``. Values of
+    different centralities are not on one scale. A claim's evidence is the closest sentence of the
+    samples that support it least, with the probability of entailment.
 
     Raises:
         NotApplicable: the response is blank, declines to answer or makes no claim, or no sample
@@ -199,7 +203,7 @@ async def claim_graph(
 async def _claims_of_samples(
     record: Record, evidence: Evidence, sources: Sequence[Source], extractor: str, llm: str | None
 ) -> list[list[str]]:
-    """Texts of the claims that each sample makes; none of one that declines or states nothing."""
+    """Return the texts of each sample's claims; none if it declines or states nothing."""
     return await asyncio.gather(
         *(_claims_of(record, evidence, source.text, extractor, llm) for source in sources)
     )

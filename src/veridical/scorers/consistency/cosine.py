@@ -1,4 +1,4 @@
-"""Mean cosine similarity of the response to the samples (Bouchard 2025, eq. 13)."""
+"""Mean cosine similarity of response and samples (Bouchard 2025, eq. 13)."""
 
 from __future__ import annotations
 
@@ -15,24 +15,26 @@ from veridical.core.registry import scorer
 from veridical.core.scores import Score
 from veridical.errors import UsageError
 
-#: What answers are compared by: their texts, or their images.
+#: Part of the answers that is compared: their texts, or their images.
 Of = Literal["text", "images"]
 
 
 def costs_of(**arguments: Any) -> tuple[str, ...]:
-    """What comparing texts, or images, asks for."""
+    """Return the costs of comparing texts or images."""
     return ("images",) if arguments["of"] == "images" else ("embed",)
 
 
 def _check(**arguments: Any) -> None:
-    """
+    """Check the parameters against ``of``.
+
     Raises:
-        UsageError: images have no parts, and only samples are images.
+        UsageError: ``of=images`` is combined with parts of answers or with sources other than
+            samples.
     """
     if arguments["of"] == "images":
         for name, default in (("against", "samples"), ("answer", None)):
             if arguments[name] != default:
-                raise UsageError(f"{name} is of texts, not of images")
+                raise UsageError(f"{name} applies to texts only; remove it or of=images")
 
 
 @scorer(
@@ -57,14 +59,14 @@ async def cosine(
     answer: AnswerPart | None = None,
     of: Of = "text",
 ) -> Score:
-    """Mean cosine of the response's embedding with each sample's.
+    """Mean cosine similarity between the embeddings of the response and of each sample.
 
     Args:
-        rescale: give the mean of ``0.5 + cos / 2``, in [0, 1], as the UQLM package does; the
-            paper's equation is the plain cosine, in [-1, 1].
-        against: what the response is compared with. The mean is over samples; of several
-            contexts or references the nearest counts.
-        answer: compare a part of each text, as ``exact_match`` does; a sample without it has
+        rescale: average ``0.5 + cos / 2``, in [0, 1], as the UQLM package does. The paper's
+            equation is the plain cosine, in [-1, 1].
+        against: source that the response is compared with. Values are averaged over samples; for
+            several contexts or references the maximum counts.
+        answer: compare only a part of each text, as ``exact_match`` does; a sample without it has
             cosine -1.
         of: ``images``: the response and its samples are images, and the image embedder's vectors
             are compared.

@@ -15,10 +15,10 @@ _ARTICLES = re.compile(r"\b(?:a|an|the)\b")
 
 
 def normalized(text: str) -> str:
-    """``text`` casefolded, without punctuation and English articles, single-spaced.
+    """Return ``text`` casefolded, without punctuation and English articles, single-spaced.
 
-    Text that consists of nothing else (``"A"``, ``"+"``) keeps what it has, so that different
-    answers never become equal by becoming empty.
+    A text with no other content (``"A"``, ``"+"``) is kept, so different answers never become equal
+    by becoming empty.
     """
     folded = unicodedata.normalize("NFKC", text).casefold()
     bare = "".join(" " if unicodedata.category(c)[0] == "P" else c for c in folded)
@@ -50,17 +50,17 @@ async def exact_match(
     """Share of the samples that equal the response.
 
     Args:
-        normalize: compare without regard to case, white space, punctuation and English articles.
-        against: what the response is compared with.
-        answer: compare a part of each text: ``regex:PATTERN`` (the first match, or of it the first
-            group), ``number`` (that after an answer's mark, else the last) or ``json:FIELD`` (of
-            the first JSON object that has it; ``a.b`` is a path). A sample without it does not
-            equal.
+        normalize: ignore case, white space, punctuation and English articles.
+        against: source that the response is compared with.
+        answer: compare a part of each text: ``regex:PATTERN`` (the first match, or its first
+            group), ``number`` (after an answer marker such as "Answer:", else the last one) or
+            ``json:FIELD`` (of the first JSON object that has it; ``a.b`` is a path). A sample
+            without it counts as different.
 
     ``raw`` is that share, in [0, 1]; ``risk = 1 - raw``.
 
     Raises:
-        NoAnswerPart: the response has nothing that ``answer`` names, or no sample has.
+        NoAnswerPart: the part ``answer`` is missing from the response, or from every sample.
     """
     response, texts, _ = answer_parts(record, against, answer)
     if normalize:

@@ -1,4 +1,4 @@
-"""HaloCheck: how well all answers to a prompt entail each other (Elaraby et al. 2023)."""
+"""HaloCheck: mutual entailment of all answers to a prompt (Elaraby et al. 2023)."""
 
 from __future__ import annotations
 
@@ -24,20 +24,21 @@ async def halocheck(record: Record, evidence: Evidence) -> Score:
     """Mean SummaC-ZS of all ordered pairs among the response and the samples.
 
     ``ZS(A, B)`` is the mean over sentences b of B of ``max_a e(a, b) - max_a c(a, b)`` over the
-    sentences a of A, which is the premise; ``raw`` is the mean over pairs of different answers,
-    in [-1, 1] (confidence), and the risk ``(1 - raw) / 2``.
+    sentences a of A, which is the premise. ``raw`` is the mean over pairs of different answers, in
+    [-1, 1] (confidence); ``risk = (1 - raw) / 2``.
 
-    The published code takes each unordered pair once, the earlier answer as premise, so that its
-    value depends on the order of the samples; both orders are ours. It also leaves out sentences
-    of at most 10 characters, which are kept here, and judges samples alone: here the response is
-    one of the answers.
+    The published code takes each unordered pair once, with the earlier answer as premise, so its
+    value depends on the order of the samples. This scorer uses both orders. The published code also
+    drops sentences of at most 10 characters and judges samples alone. This scorer keeps them and
+    includes the response as one of the answers.
 
-    The cost is the square of the number of sentences in all answers together, by far the largest
-    of the scorers: for m samples of s sentences, m (m + 1) s^2 pairs. For the response's own
-    sentences, ``summac_zs(against=samples)`` gives the same measure with m s^2.
+    The cost grows with the square of the number of sentences in all answers: m (m + 1) s^2 pairs
+    for m samples of s sentences, the most of all scorers. ``summac_zs(against=samples)`` computes
+    the same measure for the response's sentences alone, with m s^2 pairs.
 
     Raises:
-        NotApplicable: also where the model has no class for contradiction.
+        NotApplicable: the response is blank, no sample has a text, or the NLI model has no
+            contradiction class.
     """
     texts = [stated_sentences(record, record.need_sentences())]
     texts += [

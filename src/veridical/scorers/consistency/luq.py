@@ -21,7 +21,7 @@ from veridical.text.spans import Span
 
 Measure = Literal["contrasted_entailment", "entailment", "noncontradiction"]
 Aggregate = Literal["mean", "min"]
-#: NLI's, or how alike two sentences are by their embeddings or by BERTScore.
+#: Measures by NLI, and similarities of sentences by embeddings or BERTScore.
 Match = Measure | Literal["cosine", "bert_score"]
 _COSTS: dict[Match, Cost] = {"cosine": "embed", "bert_score": "tokens"}
 
@@ -47,20 +47,20 @@ async def luq(
     measure: Measure = "contrasted_entailment",
     aggregate: Aggregate = "mean",
 ) -> Score:
-    """Mean over samples of how well each sample (premise) supports a sentence (hypothesis).
+    """Mean over samples of the support of a sentence (hypothesis) by each sample (premise).
 
-    A short answer or sample is judged with its question, as a statement.
+    A short answer or sample is combined with its question into a statement.
 
     Args:
-        measure: ``contrasted_entailment`` is ``e / (e + c)``, LUQ's: entailment against
-            contradiction, neutral left out (0.5 where both are 0); ``entailment`` is e and
+        measure: ``contrasted_entailment`` is ``e / (e + c)``, as in LUQ: entailment against
+            contradiction without neutral (0.5 if both are 0); ``entailment`` is e and
             ``noncontradiction`` 1 - c, as the UQLM package has them.
-        aggregate: the response's value is the mean over sentences, as published, or the smallest.
+        aggregate: the response's value is the mean over sentences, as published, or the minimum.
 
     ``raw`` is the confidence in [0, 1], of sentences and response; the risk is ``1 - raw``. LUQ's
-    uncertainty of a prompt is the mean of that risk over all its answers. A sentence's evidence
-    shows the samples that support it least, each by its sentence most about it, with the measure
-    as probability.
+    uncertainty of a prompt is the mean of this risk over all its answers. A sentence's evidence is
+    the closest sentence of each of the samples that support it least, with the measure as
+    probability.
     """
     sentences = record.need_sentences()
     sources = record.against("samples")
@@ -95,13 +95,13 @@ async def matched_unit(
 ) -> Score:
     """Mean over samples of the best support of a sentence by a sentence of the sample.
 
-    ``mean_j max_s measure(premise s of sample j, hypothesis)``; parameters, ``raw`` and risk are
-    those of ``luq``. With ``noncontradiction`` any sentence about something else is a good match,
-    so that it tells little. Two further measures compare the sentences as they are written, as the
+    The formula is ``mean_j max_s measure(premise s of sample j, hypothesis)``; parameters, ``raw``
+    and risk are those of ``luq``. ``noncontradiction`` discriminates poorly, as any unrelated
+    sentence is a good match. Two further measures compare the sentences as they are written, as the
     UQLM package does: ``cosine`` is ``0.5 + cos / 2`` of embeddings, ``bert_score`` the F1.
 
-    A sentence's evidence shows the matching sentences of the samples that support it best, with
-    the measure as probability.
+    A sentence's evidence is the matching sentences of the samples that support it best, with the
+    measure as probability.
     """
     sentences = record.need_sentences()
     sources = record.against("samples")
@@ -123,7 +123,9 @@ async def matched_unit(
 async def _support(
     evidence: Evidence, hypotheses: list[str], candidates: list[str], measure: Match
 ) -> Floats:
-    """(hypotheses, candidates) how well each candidate supports each hypothesis, in [0, 1]."""
+    """Return the (hypotheses, candidates) support, in [0, 1], of each hypothesis by each
+    candidate.
+    """
     if measure == "cosine":
         vectors = (await evidence.embed([*hypotheses, *candidates])).astype(np.float64)
         cosines = vectors[: len(hypotheses)] @ vectors[len(hypotheses) :].T
@@ -137,8 +139,10 @@ async def _support(
 def least_supporting(
     evidence: Evidence, texts: Sequence[str], sources: Sequence[Source], support: Matrix
 ) -> list[list[EvidenceItem]]:
-    """Of each text the (up to 3) sources that support it least, each by its sentence most about it,
-    with its support, of the (texts, sources) given, as probability."""
+    """Return, for each text, the closest sentence of up to 3 sources that support it least.
+
+    The probability is the given (texts, sources) support.
+    """
     return [
         [
             sentence_most_about(evidence, text, sources[n], float(row[n]))
@@ -155,7 +159,7 @@ def of_units(
     aggregate: Aggregate,
     level: Level = "sentence",
 ) -> Score:
-    """The score of a response by the confidences of its parts, each with its evidence."""
+    """Build the score of a response from its parts' confidences and evidence."""
     units = [
         Unit.of(span, 1 - raw, raw=raw, level=level, evidence=shown)
         for span, raw, shown in zip(spans, raws.tolist(), items, strict=True)
@@ -165,10 +169,10 @@ def of_units(
 
 
 def measured(verdicts: Verdicts, measure: Measure) -> Floats:
-    """(n,) support of each pair, in [0, 1].
+    """Return the (n,) support of each pair, in [0, 1].
 
     Raises:
-        NotApplicable: the measure needs a class for contradiction that the model has not.
+        NotApplicable: the measure needs a contradiction class, and the model has none.
     """
     if measure == "entailment":
         return verdicts.entailment

@@ -1,7 +1,7 @@
-"""n-gram models of the samples: how surprising is each word of the response?
+"""n-gram surprisal of the response's words under models of the samples.
 
-SelfCheckGPT (Manakul et al. 2023, section 5.3 and table 7) as published, and two better forms
-that leave the response out of the counts. Plain functions do the arithmetic on token lists.
+It has the published form of SelfCheckGPT (Manakul et al. 2023, section 5.3 and table 7) and two
+forms that exclude the response from the counts.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ N = Literal[1, 2, 3, 4, 5]
 Stat = Literal["max", "avg"]
 Counting = Literal["leave_out", "paper"]
 Tokenizer = Literal["builtin", "spacy"]
-#: A word (n = 1), else n words of which the first may be padding.
+#: A word (n = 1), or n words of which the first may be padding.
 Gram = str | tuple[str | None, ...]
 Grams = Sequence[Gram]
 Words = Callable[[str], Sequence[str]]
@@ -35,14 +35,14 @@ Words = Callable[[str], Sequence[str]]
 #: Surprisal (nats) that maps to risk 0.5: counts reach p = e^-5, shares of samples p = 1/e.
 COUNT_SCALE = 5.0
 PRESENCE_SCALE = 1.0
-#: Sentences of a response beyond which an index of the sources pays.
+#: Response sentences above which the sources are indexed.
 _MANY = 64
 _EVIDENCE_ITEMS = 2
-_MOST = 1e6  # of k: beyond, all grams are alike
+_MAX_K = 1e6  # beyond, all n-grams have the same probability
 
 
 def ngrams(tokens: Iterable[str], n: int, lowercase: bool = True) -> Grams:
-    """The n-grams of a sentence, one ending at each token; the left is padded."""
+    """Return the n-grams of a sentence, one ending at each token, padded on the left."""
     read = [token.lower() for token in tokens] if lowercase else list(tokens)
     if n == 1:
         return read
@@ -56,10 +56,10 @@ class NgramModel(NamedTuple):
     counts: Counter[Gram]
     total: float
     k: float
-    seen: Container[Gram]  # what the sources hold
+    seen: Container[Gram]  # grams of the sources
 
     def surprisals(self, grams: Grams) -> list[float]:
-        """-ln p of each gram, in nats."""
+        """Return -ln p of each gram, in nats."""
         gram_counts = list(map(self.counts.get, grams))
         total = math.log(self.total)
         by_count = {count: total - math.log((count or 0) + self.k) for count in set(gram_counts)}
@@ -69,9 +69,9 @@ class NgramModel(NamedTuple):
 def count_model(
     response: Sequence[Grams], sources: Sequence[Sequence[Grams]], counting: Counting, k: float
 ) -> NgramModel:
-    """Joint relative frequencies, ``(count + k) / (N + k V)``.
+    """Return the model of joint relative frequencies, ``(count + k) / (N + k V)``.
 
-    ``paper`` counts the response in with the sources; ``leave_out`` does not. V is the number of
+    ``paper`` includes the response in the counts; ``leave_out`` does not. V is the number of
     distinct grams in both, so that p sums to 1 over them.
     """
     seen = Counter(chain.from_iterable(chain.from_iterable(sources)))
@@ -83,14 +83,14 @@ def count_model(
 
 
 def presence_model(sources: Sequence[Sequence[Grams]], k: float) -> NgramModel:
-    """Shares of the m sources that hold a gram, ``(count + k) / (m + 2 k)``."""
+    """Return the model of the shares of the m sources with a gram, ``(count + k) / (m + 2 k)``."""
     distinct = (set(chain.from_iterable(source)) for source in sources)
     counts = Counter(chain.from_iterable(distinct))
     return NgramModel(counts, len(sources) + 2 * k, k, counts)
 
 
 def passage_raw(sentences: Iterable[Sequence[float]], stat: Stat) -> float:
-    """Surprisals of a passage in one number: mean over tokens, or mean of sentence maxima."""
+    """Combine surprisals of a passage: mean over tokens, or mean of the sentences' maxima."""
     scored = [s for s in sentences if s]
     if stat == "avg":
         return fmean(chain.from_iterable(scored))
@@ -98,7 +98,7 @@ def passage_raw(sentences: Iterable[Sequence[float]], stat: Stat) -> float:
 
 
 def sentence_raw(surprisals: Sequence[float], stat: Stat) -> float:
-    """Surprisals of a sentence in one number."""
+    """Combine the surprisals of a sentence into one value."""
     return max(surprisals) if stat == "max" else fmean(surprisals)
 
 
@@ -106,7 +106,7 @@ def _smoothing(k: float | None, counting: Counting) -> float:
     if k is None:
         return 1.0 if counting == "leave_out" else 0.0
     if k == 0 and counting == "leave_out":
-        raise UsageError("k must be above 0, but with counting=paper")
+        raise UsageError("k must be above 0 unless counting=paper")
     return k
 
 
@@ -128,7 +128,7 @@ async def ngram(
     n: N = 1,
     stat: Stat = "max",
     counting: Counting = "leave_out",
-    k: Annotated[float, Field(ge=0, le=_MOST)] | None = None,
+    k: Annotated[float, Field(ge=0, le=_MAX_K)] | None = None,
     tokenizer: Tokenizer = "builtin",
     lowercase: bool = True,
     against: Against = "samples",
@@ -136,12 +136,11 @@ async def ngram(
     """Surprisal of the response's rarest (or average) n-gram under counts of the samples.
 
     A sentence's ``raw`` is the maximum (``stat=max``) or mean of -ln p over its n-grams, in nats,
-    >= 0; the passage's is the mean of the maxima, or the mean over all tokens.
-    ``risk = raw / (raw + 5)``. ``counting=paper`` is SelfCheckGPT as published (response counted
-    in, joint relative frequency, ``k`` 0 unless given); ``leave_out`` counts the samples only,
-    with add-k smoothing (``k`` 1 unless given, > 0). Punctuation is kept; tokens are lowercased,
-    as published, unless ``lowercase=false``. A unit's evidence is where its rarest n-gram does
-    occur.
+    >= 0; the passage's is the mean of the maxima, or the mean over all tokens. ``risk = raw / (raw
+    + 5)``. ``counting=paper`` is SelfCheckGPT as published: joint relative frequencies that include
+    the response (``k`` 0 by default). ``leave_out`` counts the samples only, with add-k smoothing
+    (``k`` above 0, 1 by default). Punctuation is kept; tokens are lowercased, as published, unless
+    ``lowercase=false``. A unit's evidence is the places where its rarest n-gram occurs.
     """
     text = _read(record, evidence, _Reading(n, tokenizer, lowercase), against)
     model = count_model(text.response, text.sources, counting, _smoothing(k, counting))
@@ -164,30 +163,32 @@ async def ngram_presence(
     *,
     n: N = 1,
     stat: Stat = "max",
-    k: Annotated[float, Field(gt=0, le=_MOST)] = 1.0,
+    k: Annotated[float, Field(gt=0, le=_MAX_K)] = 1.0,
     tokenizer: Tokenizer = "builtin",
     lowercase: bool = True,
     against: Against = "samples",
 ) -> Score:
     """Surprisal of the response's n-grams by the share of samples in which each occurs.
 
-    Like ``ngram(counting=leave_out)`` with -ln p of p = (samples that hold it + k) / (samples +
-    2 k), which needs fewer samples. ``k > 0``. ``risk = raw / (raw + 1)``.
+    It differs from ``ngram(counting=leave_out)`` in the estimate p = (samples that contain the
+    n-gram + k) / (samples + 2 k), which needs fewer samples. ``k > 0``. ``risk = raw / (raw + 1)``.
     """
     text = _read(record, evidence, _Reading(n, tokenizer, lowercase), against)
     return _score(text, presence_model(text.sources, k), stat, PRESENCE_SCALE)
 
 
 class _Piece:
-    """A sentence of a source, or all of it: its n-grams, and where in the source they stand."""
+    """A source, or one sentence of it: its n-grams and their places in the source."""
 
     def __init__(self, span: Span, grams: Grams) -> None:
         self.grams = grams
         self._span = span
 
     def place(self, first: int, last: int, words: Words | None) -> tuple[int, int]:
-        """Where tokens ``first..last`` of the piece stand in the source, by its ``words``; None:
-        those of this package."""
+        """Return the place in the source of tokens ``first..last`` of the piece.
+
+        ``words`` is the source's tokenizer; None means this package's.
+        """
         if self._places is None:
             text = self._span.text
             self._places = WordPlaces(text) if words is None else _places(text, words(text))
@@ -198,7 +199,7 @@ class _Piece:
 
 
 def _places(text: str, tokens: Sequence[str]) -> list[tuple[int, int]]:
-    """Start and end of each token."""
+    """Return start and end of each token."""
     places = []
     at = 0
     for token in tokens:
@@ -209,19 +210,19 @@ def _places(text: str, tokens: Sequence[str]) -> list[tuple[int, int]]:
 
 
 class _Text(NamedTuple):
-    """A record as n-grams; ``sources`` and ``pieces`` run parallel to ``places``."""
+    """A record as n-grams; ``sources`` and ``pieces`` are parallel to ``places``."""
 
     n: int
-    words: Words | None  # None: those of this package
+    words: Words | None  # None: this package's tokenizer
     spans: tuple[Span, ...]
     response: list[Grams]
     places: list[Source]
     pieces: list[list[_Piece]]
-    occurrences: dict[Gram, list[EvidenceItem]]  # those asked for
-    indexes: dict[int, dict[Gram, tuple[_Piece, int]]]  # those asked for, by source
+    occurrences: dict[Gram, list[EvidenceItem]]  # filled on demand
+    indexes: dict[int, dict[Gram, tuple[_Piece, int]]]  # filled on demand, by source
 
     def first_places(self, source: int) -> dict[Gram, tuple[_Piece, int]]:
-        """The first place of every n-gram of a source."""
+        """Return the first place of every n-gram of a source."""
         index = self.indexes.get(source)
         if index is None:
             index = self.indexes[source] = {}
@@ -237,7 +238,7 @@ class _Text(NamedTuple):
 
 
 class _Reading(NamedTuple):
-    """How texts become n-grams."""
+    """The parameters by which texts are split into n-grams."""
 
     n: int
     tokenizer: Tokenizer
@@ -245,7 +246,7 @@ class _Reading(NamedTuple):
 
 
 def _read(record: Record, evidence: Evidence, reading: _Reading, against: Against) -> _Text:
-    """The record as n-grams, which all n-gram scorers of it share."""
+    """Split the record into n-grams, once for all its n-gram scorers."""
     return evidence.once((_read, reading, against), lambda: _read_once(record, reading, against))
 
 
@@ -275,10 +276,10 @@ def _read_once(record: Record, reading: _Reading, against: Against) -> _Text:
         spans = [Span(0, len(place.text), place.text)] if n == 1 else split(place.text)
         pieces.append([_Piece(s, grams(s.text)) for s in spans])
     if not any(p.grams for p in chain.from_iterable(pieces)):
-        raise NotApplicable(f"the {against} hold no words")
+        raise NotApplicable(f"the {against} have no words")
     sentences = [grams(s.text) for s in record.sentences]
     if not any(sentences):
-        raise NotApplicable("the response's sentences hold no words")
+        raise NotApplicable("the response's sentences have no words")
     given = None if tokenizer == "builtin" else words
     return _Text(n, given, record.sentences, sentences, places, pieces, {}, {})
 
@@ -302,12 +303,12 @@ def _score(text: _Text, model: NgramModel, stat: Stat, scale: float) -> Score:
 
 
 def _risk(raw: float, scale: float) -> float:
-    """Strictly increasing from [0, inf) to [0, 1); unlike 1 - p it does not saturate."""
+    """Map [0, inf) to [0, 1), strictly increasing; unlike 1 - p it does not saturate."""
     return raw / (raw + scale)
 
 
 def _occurrences(gram: Gram, text: _Text) -> list[EvidenceItem]:
-    """The gram's first place in each of the first sources that hold it."""
+    """Return the gram's first place in each of the first sources that contain it."""
     items = text.occurrences.get(gram)
     if items is not None:
         return items

@@ -1,4 +1,4 @@
-"""Scorers by what an NLI model says of the response with each text, in both directions."""
+"""NLI of the response with each text, in both directions."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from veridical.core.scores import Score
 from veridical.core.stated import stated_answer, stated_source
 from veridical.core.verdicts import Verdicts
 
-#: What is judged: short texts with their question, as ``stated``, or all as they are (``plain``).
+#: Texts that are judged: ``stated`` (short ones with their question) or ``plain`` (as they are).
 Texts = Literal["stated", "plain"]
 
 
@@ -40,22 +40,21 @@ async def entailment(
 ) -> Score:
     """Mean over samples of P(entailment) with the response, averaged over both directions.
 
-    A short answer is judged with its question, as a statement (see
-    :func:`veridical.text.statements.statement`); so are short samples and references. Where the
-    notation of two short answers tells whether they are the same (numbers with units, dates,
-    options, lists, JSON), it decides: 1 or 0.
+    A short answer, sample or reference is combined with its question into a statement (see
+    :func:`veridical.text.statements.statement`). If the notation of two short answers decides their
+    equality (numbers with units, dates, options, lists, JSON), the value is 1 or 0.
 
     Args:
-        against: what the response is compared with. The mean is over samples; of several
-            contexts or references the nearest counts.
-        answer: compare a part of each text, as ``exact_match`` does; a sample without it
-            is entailed with 0.
+        against: source that the response is compared with. Values are averaged over samples; for
+            several contexts or references the maximum counts.
+        answer: compare only a part of each text, as ``exact_match`` does; a sample without it
+            counts as entailed with probability 0.
 
-    ``raw`` is that value, in [0, 1] (confidence); ``risk = 1 - raw``. Both directions count: a
-    context that says more than the response, or less, never gives 1.
+    ``raw`` is that value, in [0, 1] (confidence); ``risk = 1 - raw``. As both directions count, a
+    context that says more or less than the response never gives 1.
 
     Raises:
-        NotApplicable: the response is blank, or there is nothing to compare it with.
+        NotApplicable: the response is blank, or the record has no ``against`` field.
     """
     parts, verdicts = await _both_ways(record, evidence, against, answer, "stated")
     agreement = np.zeros(len(parts.others))
@@ -90,19 +89,19 @@ async def noncontradiction(
     """Mean over samples of 1 - P(contradiction) with the response, averaged over both directions.
 
     Args:
-        against: what the response is compared with. The mean is over samples; of several
-            contexts or references the one that contradicts it least counts.
-        answer: compare a part of each text, as ``exact_match`` does; a sample without it
+        against: source that the response is compared with. Values are averaged over samples; for
+            several contexts or references the least contradicting one counts.
+        answer: compare only a part of each text, as ``exact_match`` does; a sample without it
             contradicts.
-        texts: ``stated`` judges a short answer, sample or reference with its question, as a
-            statement (see :func:`veridical.text.statements.statement`); ``plain`` all texts as they
-            are, as published.
+        texts: ``stated`` combines a short answer, sample or reference with its question into a
+            statement (see :func:`veridical.text.statements.statement`). ``plain`` judges all texts
+            as they are, as published.
 
     ``raw`` is that value, in [0, 1] (confidence); ``risk = 1 - raw``.
 
     Raises:
-        NotApplicable: the response is blank, there is nothing to compare it with, or the NLI
-            model has no class for contradiction.
+        NotApplicable: the response is blank, the record has no ``against`` field, or the NLI model
+            has no contradiction class.
     """
     parts, verdicts = await _both_ways(record, evidence, against, answer, texts)
     contradiction = np.ones(len(parts.others))
@@ -114,8 +113,7 @@ async def noncontradiction(
 async def _both_ways(
     record: Record, evidence: Evidence, against: Against, answer: str | None, texts: Texts
 ) -> tuple[Parts, Verdicts]:
-    """Return what is compared, and the verdicts on all that is found: first with the response as
-    premise, then with it as hypothesis."""
+    """Return the compared parts and their verdicts: response as premise, then as hypothesis."""
     parts = answer_parts(record, against, answer)
     response = parts.response
     compared = [replace(parts.sources[i], text=parts.others[i] or "") for i in parts.found]

@@ -11,7 +11,7 @@ from veridical.scorers.consistency._sentence_matches import SourceSentences
 from veridical.scorers.consistency.bert_score import Baseline, rescaled, risk_of
 from veridical.text.spans import Span
 
-_LONGER_THAN = 3  # words; shorter sample sentences ("He died.") match anything, as published
+_LONGER_THAN = 3  # words; shorter sentences ("He died.") match anything (as published)
 
 
 @scorer(
@@ -32,14 +32,14 @@ async def selfcheck_bertscore(
 ) -> Score:
     """1 - the mean over samples of the best BERTScore F1 of a sentence with a sample's sentences.
 
-    Sample sentences of at most 3 words are left out, as published; a sample that has no other
-    (a short answer, where the published code fails) is compared by the sentences it has.
+    Sample sentences of at most 3 words are dropped, as published. A sample with only such sentences
+    (a short answer, where the published code fails) keeps them.
 
     Args:
-        baseline: rescaling of F1, as in ``bert_score``. The published figures use it (0.8312 for
-            roberta-large), so that scores spread over [0, 1].
-        against: what the sentences are looked for in. The mean is over samples; of several
-            contexts or references the best counts, as one that says it is enough.
+        baseline: rescaling of F1, as in ``bert_score``. The paper uses 0.8312 for roberta-large, so
+            that scores spread over [0, 1].
+        against: source that the sentences are compared with. Values are averaged over samples; for
+            several contexts or references the best one counts, as one supporting source is enough.
 
     The response's ``raw`` is the mean over sentences, as published. Without a baseline the risk
     is the raw value; with one, ``(1 - baseline) * raw``, as rescaled values may exceed 1.
@@ -48,7 +48,7 @@ async def selfcheck_bertscore(
     sources = record.against(against)
     candidates = SourceSentences(sources, [_sentences(s, evidence) for s in sources])
     p, r = await evidence.bertscore([s.text for s in sentences], candidates.distinct)
-    similarity = f1(p, r).round(6)  # before anything is ranked, so that rounding noise is not
+    similarity = f1(p, r).round(6)  # before ranking, so that rounding noise is not ranked
     best, where = candidates.best(similarity)
     agreement = best.mean(axis=1) if against == "samples" else best.max(axis=1)
     raw = 1 - rescaled(agreement, baseline)
@@ -65,6 +65,6 @@ async def selfcheck_bertscore(
 
 
 def _sentences(source: Source, evidence: Evidence) -> list[Span]:
-    """Sentences of more than three words, else all, else the whole text."""
+    """Return the sentences of more than three words, else all sentences, else the whole text."""
     spans = source.sentences()
     return [s for s in spans if len(evidence.words(s.text)) > _LONGER_THAN] or spans

@@ -38,28 +38,29 @@ async def selfcheck_nli(
 ) -> Score:
     """Mean over samples of the probability that a sample contradicts a sentence.
 
-    The probability is of contradiction and entailment alone, e^c / (e^c + e^e), so that neutral
-    does not count.
+    The probability is normalised over contradiction and entailment, e^c / (e^c + e^e), without
+    neutral.
 
     Args:
-        order: ``paper`` takes the sample as premise and the sentence as hypothesis; ``code`` the
-            other way round, as the published package does and the published figures rest on.
-        against: what the sentences are compared with. The mean is over samples; of several
-            contexts or references the most supportive counts, as one that says it is enough.
-        texts: ``stated`` judges a short answer, sample or reference with its question, as a
-            statement; where the notation of a short answer and a sample tells whether they are the
-            same (numbers with units, dates, options, lists, JSON), it decides: 0 or 1. ``plain``
-            judges all texts as they are, as published.
+        order: ``paper`` takes the sample as premise and the sentence as hypothesis. ``code`` swaps
+            them, as the published package and results do.
+        against: source that the sentences are compared with. Values are averaged over samples; for
+            several contexts or references the most supportive one counts, as one supporting source
+            is enough.
+        texts: ``stated`` combines a short answer, sample or reference with its question into a
+            statement. If the notation of a short answer and a sample decides their equality
+            (numbers with units, dates, options, lists, JSON), the value is 0 or 1. ``plain`` judges
+            all texts as they are, as published.
 
     A sentence's ``raw`` and risk are that probability, in [0, 1]. Its ``probabilities`` are the
-    three classes' means over samples, and its label the largest of them; its evidence is the
-    sentence most about it of each of the (up to 3) most contradicting samples. Of contexts and
-    references, all three are those of the one that counts. An evidence item's probability is the
+    three classes' means over samples, and its label is the most probable class. Its evidence is the
+    closest sentence of each of the (up to 3) most contradicting samples. For contexts and
+    references, all three come from the source that counts. An evidence item's probability is the
     pair's contradiction as above. The response's ``raw`` and risk are the mean over sentences.
 
     Raises:
-        NotApplicable: the response is blank, there is nothing to compare it with, or the NLI
-            model has no class for contradiction.
+        NotApplicable: the response is blank, the record has no ``against`` field, or the NLI model
+            has no contradiction class.
     """
     sentences = record.need_sentences()
     sources = record.against(against)

@@ -37,31 +37,31 @@ async def semantic_density(
     unique: bool = False,
     answer: AnswerPart | None = None,
 ) -> Score:
-    """Density of the samples about the response, in a space where distance is semantic.
+    """Density of the samples around the response, with distances by NLI.
 
-    A sample is at distance 0 if the response entails it, sqrt(2)/2 if neither follows and 1 if
-    they contradict each other. With the NLI model's P(neutral) = n and P(contradiction) = c, the
-    expected distance is E[d] = c + n sqrt(2)/2 and E[d^2] = c + n/2; the kernel is
-    K = 1 - E[d^2] where E[d] <= 1, else 0; the density is the weighted mean of K over samples.
-    The response is no sample of its own density, as in the UQLM package.
+    A sample has distance 0 if the response entails it, sqrt(2)/2 if it is neutral and 1 if they
+    contradict each other. With the NLI model's P(neutral) = n and P(contradiction) = c, the
+    expected distance is E[d] = c + n sqrt(2)/2 and E[d^2] = c + n/2; the kernel is K = 1 - E[d^2]
+    where E[d] <= 1, else 0; the density is the weighted mean of K over samples. The response does
+    not count as a sample, as in the UQLM package.
 
     Args:
-        weights: a sample counts by its ``probability``, or all alike (``discrete``). ``auto``
-            takes the former where all samples have log-probabilities.
+        weights: samples are weighted by ``probability``, or equally (``discrete``). ``auto`` uses
+            probabilities if all samples have log-probabilities.
         length_normalize: a sample's probability is the geometric mean of its tokens'
             probabilities, as published; else their product.
-        prompts: judge both texts with the prompt before them, as published. A record without a
-            prompt is judged by its texts alone.
-        unique: count samples of the same text once, as the paper does, whose samples are
-            distinct; else every sample counts, as in the UQLM package.
-        answer: compare a part of each answer, as ``exact_match`` does; a sample without it
+        prompts: prepend the prompt to both texts, as published. A record without a prompt is judged
+            by its texts alone.
+        unique: count equal samples once, as in the paper, whose samples are distinct; if false,
+            count every sample, as in the UQLM package.
+        answer: compare only a part of each answer, as ``exact_match`` does; a sample without it
             contradicts the response.
 
     ``raw`` is the density, in [0, 1] (confidence); ``risk = 1 - raw``.
 
     Raises:
-        NotApplicable: the response is blank, no sample has a text, the NLI model has no class
-            for contradiction, every sample has probability 0, or ``weights="probability"`` and
+        NotApplicable: the response is blank, no sample has a text, the NLI model has no
+            contradiction class, every sample has probability 0, or ``weights="probability"`` and
             log-probabilities are missing.
     """
     parts = answer_parts(record, "samples", answer)
@@ -80,7 +80,7 @@ async def semantic_density(
 
 
 def _most_probable(texts: list[str], weight: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """(m,) bool: one place of every distinct text, that of its largest weight."""
+    """Return an (m,) mask with one place for each distinct text, that of its largest weight."""
     best: dict[str, int] = {}
     for i, text in enumerate(texts):
         if text not in best or weight[i] > weight[best[text]]:

@@ -1,4 +1,4 @@
-"""Scorers by the meanings of the answers: semantic entropy and what rests on the same clusters."""
+"""Scorers by clusters of meaning: semantic entropy and related measures."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from veridical.errors import NotApplicable
 from veridical.scorers.consistency._clusters import Cluster, entropy, log_shares, semantic_clusters
 from veridical.scorers.consistency._sequence_weights import Weights, log_weights
 
-#: The largest log(m + 1) / log(m), at m = 2: what the paper's form may reach below 1.
+#: Maximum of log(m + 1) / log(m), at m = 2: range of the paper's form below 1.
 _LARGEST = math.log(3) / math.log(2)
-#: What those of semantic sets and entropy declare alike.
+#: Declaration that semantic sets and entropy share.
 _SHARED: dict[str, Any] = {
     "level": "response",
     "needs": {"samples"},
@@ -50,19 +50,19 @@ async def semantic_entropy(
     """Entropy over the meanings of the response and the samples.
 
     Args:
-        cluster: answers mean the same when they entail each other (``mutual``, as published), or
-            when one entails the other in ``either`` direction, as in the UQLM package.
-        weights: the share of a meaning is the share of the answers (``discrete``) or of their
-            ``probability``, made to sum to 1. ``auto`` takes the latter where the response and
-            all samples have log-probabilities.
+        cluster: answers are equivalent if they entail each other (``mutual``, as published), or if
+            one entails the other in ``either`` direction, as in the UQLM package.
+        weights: a meaning's probability is its share of the answers (``discrete``) or of their
+            normalised ``probability``. ``auto`` uses probabilities if the response and all samples
+            have log-probabilities.
         length_normalize: an answer's probability is the geometric mean of its tokens'
             probabilities; else their product, which favours short answers.
-        prompts: judge each answer with the prompt before it, so that short ones make sense.
-        answer: compare a part of each answer, as ``exact_match`` does; a sample without it is a
-            meaning of its own.
+        prompts: prepend the prompt to each answer, which gives short answers a meaning.
+        answer: compare only a part of each answer, as ``exact_match`` does; a sample without it
+            forms its own cluster.
 
-    ``raw`` is the entropy in nats, from 0 (one meaning) to log(m + 1) (as many as answers, with
-    m samples). ``risk = 1 - exp(-raw)``: 1 - 1/k for k equally likely meanings.
+    ``raw`` is the entropy in nats, from 0 (one meaning) to log(m + 1) (m samples, all answers
+    different). ``risk = 1 - exp(-raw)``, which is 1 - 1/k for k equally likely meanings.
 
     Raises:
         NotApplicable: the response is blank, no sample has a text, or ``weights="probability"``
@@ -90,13 +90,12 @@ async def semantic_negentropy(
     prompts: bool = False,
     answer: AnswerPart | None = None,
 ) -> Score:
-    """1 - the semantic entropy of the response and m samples, as a share of the largest possible.
+    """1 - the semantic entropy of the response and m samples, as a share of its maximum.
 
     Args:
-        form: ``normalized`` divides by log(m + 1), the entropy of as many meanings as answers, so
-            that the value is in [0, 1] (as the UQLM package does). ``paper`` divides by log(m),
-            as printed: the value may be negative, down to 1 - log(3)/log(2) = -0.585, and needs
-            two samples.
+        form: ``normalized`` divides by log(m + 1), the entropy if all answers differ, so that the
+            value is in [0, 1], as in the UQLM package. ``paper`` divides by log(m), as printed. The
+            value may then be negative, down to 1 - log(3)/log(2) = -0.585, and needs two samples.
         cluster, weights, length_normalize, prompts, answer: as in ``semantic_entropy``. The
             equation is for ``discrete`` weights.
 
@@ -113,7 +112,7 @@ async def semantic_negentropy(
         risk = min(nats / math.log(answers), 1.0)
         return Score.of(risk, raw=1 - risk)
     if answers < 3:
-        raise NotApplicable("the paper's form is not defined for a single sample")
+        raise NotApplicable("form=paper is not defined for a single sample")
     share = nats / math.log(answers - 1)
     return Score.of(min(share / _LARGEST, 1.0), raw=1 - share)
 
@@ -127,13 +126,13 @@ async def semantic_sets(
     prompts: bool = False,
     answer: AnswerPart | None = None,
 ) -> Score:
-    """Score how few meanings the response and the m samples have: (m + 1 - number of clusters) / m.
+    """Number of meanings among response and samples, as (m + 1 - number of clusters) / m.
 
     Args:
         cluster, prompts, answer: as in ``semantic_entropy``.
 
-    ``raw`` is that value, not the number of clusters, which means nothing without m: 1 for one
-    meaning, 0 for as many as answers (confidence). ``risk = 1 - raw``.
+    ``raw`` is that value (confidence): 1 if all answers mean the same, 0 if all differ. It is not
+    the number of clusters, which depends on m. ``risk = 1 - raw``.
 
     Raises:
         NotApplicable: the response is blank, or no sample has a text.
@@ -163,17 +162,17 @@ async def cluster_probability(
     prompts: bool = False,
     answer: AnswerPart | None = None,
 ) -> Score:
-    """Probability of the response's meaning among the meanings of the response and the samples.
+    """Probability of the response's meaning among those of the response and the samples.
 
     Args:
         cluster, weights, length_normalize, prompts, answer: as in ``semantic_entropy``.
 
-    ``raw`` has that share as ``confidence``, the ``shares`` of all meanings, in the order in which
-    their first answers stand, and ``best``: the answer that stands for the most probable meaning, 0
-    for the response, i for the sample of index i - 1. Among the answers of that meaning it is the
-    first of a text that several have, most of them, else the longest, as the UQLM package takes
-    for ``use_best``; of equally probable meanings the first counts. ``risk = 1 - confidence``.
-    ``--select cluster`` takes the answer that ``best`` names.
+    ``raw`` has that share as ``confidence``, the ``shares`` of all meanings, in the order of their
+    first answers, and ``best``, the index of the answer that represents the most probable meaning:
+    0 for the response, i for sample i - 1. The representative is the most frequent text of the
+    meaning if any occurs twice, else the longest, as in UQLM's ``use_best``. Of equally probable
+    meanings the first counts. ``risk = 1 - confidence``. ``--select cluster`` selects the answer
+    that ``best`` names.
 
     Raises:
         NotApplicable: as for ``semantic_entropy``.
@@ -194,8 +193,10 @@ async def cluster_probability(
 
 
 def representative(members: Sequence[int], texts: Sequence[str]) -> int:
-    """The member that stands for a cluster: the first with the text that most have, where more than
-    one has it, else the longest."""
+    """Return the member that represents a cluster.
+
+    It is the first with the most frequent text if any text occurs twice, else the longest.
+    """
     counts = Counter(texts[m] for m in members)
     text, most = counts.most_common(1)[0]
     if most > 1:

@@ -43,20 +43,20 @@ async def snne(
     response: bool = True,
     answer: AnswerPart | None = None,
 ) -> Score:
-    """How few near neighbours the answers have: a soft count in the place of clusters.
+    """Entropy by the density of near neighbours among the answers, without clusters.
 
-    ``raw = -mean_i log sum_j exp(s_ij / tau)`` over all answers, each its own neighbour too.
+    The formula is ``raw = -mean_i log sum_j exp(s_ij / tau)`` over all answers, where j includes i.
 
     Args:
-        tau: the smaller, the more the nearest neighbour counts alone. The authors' script tries
-            several values and similarities, and prints the best; here both are fixed beforehand.
+        tau: temperature; the smaller, the more the nearest neighbour dominates. The authors' script
+            reports the best of several values and similarities; here both are fixed in advance.
         similarity: ``entailment`` is the mean of both directions' probabilities, which ``eigv``,
             ``degree`` and ``eccentricity`` use too; ``cosine`` is ``0.5 + cos / 2`` of embeddings.
-            Both are in [0, 1], and 1 of an answer with itself.
-        response: the response is one of the answers, as in ``semantic_entropy``; false takes the
+            Both are in [0, 1], and 1 for an answer with itself.
+        response: include the response among the answers, as in ``semantic_entropy``; false uses the
             samples alone, as published.
-        answer: compare a part of each answer, as ``exact_match`` does; a sample without it has a
-            similarity of 0 to all others.
+        answer: compare only a part of each answer, as ``exact_match`` does; a sample without it has
+            a similarity of 0 to all others.
 
     ``raw`` is in nats, from ``-log n - 1 / tau`` (n equal answers) to ``-log(n - 1 + e^(1/tau))``.
     ``risk = exp(raw) (1 + e^(1/tau))``, at most 1 for two answers or more.
@@ -80,5 +80,5 @@ async def snne(
 
 
 def neighbour_entropy(similarity: Matrix, tau: float) -> float:
-    """``-mean_i log sum_j exp(s_ij / tau)`` of (n, n) similarities."""
+    """Return ``-mean_i log sum_j exp(s_ij / tau)`` of (n, n) similarities."""
     return float(-np.logaddexp.reduce(similarity / tau, axis=1).mean())

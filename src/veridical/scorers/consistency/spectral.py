@@ -1,6 +1,6 @@
-"""Scorers by the graph of the answers to a prompt and its spectrum.
+"""Scorers by the similarity graph of the answers and its spectrum.
 
-Degree, eccentricity and sum of eigenvalues are of Lin et al. 2023, kernel language entropy is of
+Degree, eccentricity and sum of eigenvalues follow Lin et al. 2023; kernel language entropy follows
 Nikitin et al. 2024.
 """
 
@@ -19,15 +19,15 @@ from veridical.core.registry import scorer
 from veridical.core.scores import Score
 from veridical.scorers.consistency._response_pairs import response_matrix
 
-#: Similarity by the probability of entailment, or by 1 - that of contradiction.
+#: Similarity: P(entailment), or 1 - P(contradiction).
 Affinity = Literal["entailment", "contradiction"]
-#: Within these limits no kernel runs out of the range of floating point.
+#: Range in which no kernel overflows or underflows.
 Scale = Annotated[float, Field(ge=1e-6, le=1e6)]
 
 #: Weight of one direction of an edge by its class, in the order of ``LABELS``, as published.
 _WEIGHTS = np.array([1.0, 0.5, 0.0])
 
-#: What these scorers declare alike.
+#: Declaration that these scorers share.
 _SHARED: dict[str, Any] = {
     "level": "response",
     "needs": {"samples"},
@@ -55,9 +55,9 @@ async def degree(
         of: ``response`` is ``1 - C_Deg = 1 - D_jj / n`` of the judged answer, the paper's measure
             for one answer among several; ``all`` is ``U_Deg = trace(n I - D) / n^2``, its mean
             over the answers, which hardly depends on the judged one.
-        affinity: similarity by the probability of entailment, or by 1 - that of contradiction.
-        prompts: judge each answer with the prompt before it, as the paper does.
-        answer: compare a part of each answer, as ``exact_match`` does; a sample without it
+        affinity: similarity, by P(entailment) or by 1 - P(contradiction).
+        prompts: prepend the prompt to each answer, as the paper does.
+        answer: compare only a part of each answer, as ``exact_match`` does; a sample without it
             contradicts all others.
 
     ``D_jj`` is the sum of the answer's similarities, that to itself (1) included. ``raw`` is in
@@ -79,24 +79,24 @@ async def eccentricity(
     prompts: bool = False,
     answer: AnswerPart | None = None,
 ) -> Score:
-    """Score how far an answer lies from the centre of all n answers in the spectral embedding.
+    """Distance of an answer from the centre of all n answers in the spectral embedding.
 
     Args:
         of: ``response`` is ``-C_Ecc = ||v'_j||`` of the judged answer; ``all`` is
             ``U_Ecc = ||[v'_1; ...; v'_n]||``, which hardly depends on the judged one.
-        threshold: eigenvectors of the symmetric normalised Laplacian with smaller eigenvalues
-            make the embedding (they lie in [0, 2]; published: 0.9).
-        affinity: similarity by the probability of entailment, or by 1 - that of contradiction.
-        prompts: judge each answer with the prompt before it, as the paper does.
-        answer: compare a part of each answer, as ``exact_match`` does; a sample without it
+        threshold: the embedding uses the eigenvectors of the symmetric normalised Laplacian with
+            smaller eigenvalues (range [0, 2]; 0.9 in the paper).
+        affinity: similarity, by P(entailment) or by 1 - P(contradiction).
+        prompts: prepend the prompt to each answer, as the paper does.
+        answer: compare only a part of each answer, as ``exact_match`` does; a sample without it
             contradicts all others.
 
-    ``v_j`` holds the j-th entries of the kept eigenvectors and ``v'_j`` is its offset from the
-    mean over the answers. Lengths do not depend on how eigenvectors of equal eigenvalues are
-    chosen; eigenvalues are rounded to 1e-9 before the threshold.
+    ``v_j`` holds the j-th entries of the kept eigenvectors and ``v'_j`` is its offset from the mean
+    over the answers. Lengths do not depend on the choice of eigenvectors for equal eigenvalues;
+    eigenvalues are rounded to 1e-9 before the comparison.
 
-    ``raw`` of the response is in [0, 1), of all in [0, sqrt(n - 1)]. The risk is the raw value, or
-    of all ``U^2 / (1 + U^2)``: k separate groups of equal size have U^2 = k - 1.
+    With ``of=response`` ``raw`` is in [0, 1) and is the risk. With ``of=all`` it is in [0, sqrt(n -
+    1)] and the risk is ``U^2 / (1 + U^2)``; k separate groups of equal size have U^2 = k - 1.
     """
     w = await similarity_graph(record, evidence, affinity, prompts, answer)
     lengths = offsets(w, threshold)
@@ -116,19 +116,19 @@ async def eigv(
     prompts: bool = False,
     answer: AnswerPart | None = None,
 ) -> Score:
-    """Count the meanings of the answers: a continuous count, from the spectrum of their graph.
+    """Continuous count of the meanings of the answers, from their graph's spectrum.
 
     ``U = sum_k max(0, 1 - lambda_k)`` over the eigenvalues of the symmetric normalised Laplacian
     of the similarities among the response and the samples, n answers in all.
 
     Args:
-        affinity: similarity by the probability of entailment, or by 1 - that of contradiction.
-        prompts: judge each answer with the prompt before it, as the paper does.
-        answer: compare a part of each answer, as ``exact_match`` does; a sample without it
+        affinity: similarity, by P(entailment) or by 1 - P(contradiction).
+        prompts: prepend the prompt to each answer, as the paper does.
+        answer: compare only a part of each answer, as ``exact_match`` does; a sample without it
             contradicts all others.
 
-    ``raw`` is U in [1, n]: 1 where all answers say the same, n where none has to do with another.
-    The risk is ``1 - 1 / U``. It is of the prompt: the response is one of the n answers.
+    ``raw`` is U in [1, n]: 1 if all answers mean the same, n if all are unrelated. The risk is ``1
+    - 1 / U``. It belongs to the prompt; the response is one of the n answers.
     """
     w = await similarity_graph(record, evidence, affinity, prompts, answer)
     eigenvalues = np.linalg.eigvalsh(normalised_laplacian(w))
@@ -160,13 +160,13 @@ async def kle(
         t: diffusion time of the heat kernel, from 1e-6 to 1e6.
         kappa: length scale of the Matern kernel, in the same range.
         nu: smoothness of the Matern kernel, in the same range.
-        prompts: judge each answer with the prompt before it.
-        answer: compare a part of each answer, as ``exact_match`` does; a sample without it
+        prompts: prepend the prompt to each answer.
+        answer: compare only a part of each answer, as ``exact_match`` does; a sample without it
             contradicts all others.
 
-    ``raw`` is VNE in nats, in [0, log n]: log n where every two answers contradict each other. Even
-    equal answers are above 0 by as much as the kernel is short of constant; their entropy falls
-    with n and t. The risk is ``1 - exp(-VNE)``.
+    ``raw`` is VNE in nats, in [0, log n]: log n if every two answers contradict each other. Equal
+    answers have an entropy above 0 that falls with n and t, as the kernel is not constant. The risk
+    is ``1 - exp(-VNE)``.
     """
     matrix = await response_matrix(record, evidence, prompts, answer)
     weights = _WEIGHTS[matrix.probabilities.argmax(axis=2)]
@@ -188,14 +188,14 @@ async def similarity_graph(
     prompts: bool,
     answer: str | None = None,
 ) -> Matrix:
-    """Similarities of all answers (Lin et al. 2023, section 4.1): (n, n) in [0, 1], symmetric.
+    """Return the similarities of all answers: (n, n) in [0, 1], symmetric (Lin et al. 2023, 4.1).
 
-    ``w_ij = (a_ij + a_ji) / 2`` with ``a`` the probability of entailment, or 1 - that of
-    contradiction; 1 on the diagonal.
+    ``w_ij = (a_ij + a_ji) / 2`` with ``a`` = P(entailment) or 1 - P(contradiction); 1 on the
+    diagonal.
 
     Raises:
-        NotApplicable: no response or sample, or the model has no class for contradiction where
-            the affinity needs it.
+        NotApplicable: there is no response or sample, or the affinity needs a contradiction class
+            and the model has none.
     """
     matrix = await response_matrix(record, evidence, prompts, answer)
     a = matrix.entailment if affinity == "entailment" else 1 - matrix.contradiction
@@ -205,9 +205,9 @@ async def similarity_graph(
 
 
 def normalised_laplacian(w: Matrix) -> Matrix:
-    """``I - D^(-1/2) W D^(-1/2)`` with the degrees D of rows, self-similarity included.
+    """Return ``I - D^(-1/2) W D^(-1/2)``, D being the row sums with self-similarity.
 
-    Its eigenvalues are in [0, 2]; as many are 0 as the graph has connected parts.
+    Its eigenvalues are in [0, 2]; the number of zeros is the number of connected components.
 
     Args:
         w: (n, n) similarities with 1 on the diagonal, so that no degree is 0.
@@ -218,7 +218,7 @@ def normalised_laplacian(w: Matrix) -> Matrix:
 
 
 def offsets(w: Matrix, threshold: float) -> Matrix:
-    """(n,) lengths of the answers' offsets from the centre of the embedding."""
+    """Return the (n,) distances of the answers from the centre of the embedding."""
     eigenvalues, eigenvectors = np.linalg.eigh(normalised_laplacian(w))
     embedding = eigenvectors[:, eigenvalues.round(9) < threshold]
     lengths: Matrix = np.linalg.norm(embedding - embedding.mean(axis=0), axis=1)
@@ -226,14 +226,14 @@ def offsets(w: Matrix, threshold: float) -> Matrix:
 
 
 def laplacian(w: Matrix) -> Matrix:
-    """``D - W`` of symmetric weights; the diagonal is left out of both."""
+    """Return ``D - W`` of symmetric weights, ignoring the diagonal."""
     off = w - np.diag(w.diagonal())
     difference: Matrix = np.diag(off.sum(axis=1)) - off
     return difference
 
 
 def von_neumann_entropy(kernel: Matrix) -> float:
-    """Entropy in nats of a kernel scaled to a diagonal of 1 / n: in [0, log n]."""
+    """Return the entropy in nats, in [0, log n], of a kernel with diagonal 1 / n."""
     scale = 1 / np.sqrt(kernel.diagonal())
     unit = scale[:, None] * kernel * scale / len(kernel)
     p = np.linalg.eigvalsh(unit)

@@ -1,4 +1,4 @@
-"""What each sentence of a response cites among its contexts, looked up without a model."""
+"""Citations of each sentence among the contexts, resolved without a model."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ from veridical.text.stems import content_stems
 from veridical.text.verbatim import verbatim
 
 _URL = re.compile(r"https?://", re.IGNORECASE)
-_MOST = 1000  # no number between brackets is read as a citation from here on
+_CITATION_NUMBERS_BELOW = 1000  # a larger number in brackets is no citation
 
-_FEWEST_WORDS = 3  # content words of a sentence whose source is told by its words
-_LACKING = 0.5  # share of the words that a wrong source has, at most
-_PRESENT = 0.7  # share of the words that the right source has, at least
+_MIN_CONTENT_WORDS = 3  # of a sentence whose source is found by its words
+_MAX_WRONG_SOURCE_SHARE = 0.5  # of the sentence's words
+_MIN_RIGHT_SOURCE_SHARE = 0.7
 
 _Item = TypeVar("_Item", Marker, Link, Quotation)
 
 
 class QuotedPlace(NamedTuple):
-    """Where a quotation stands word for word: of a context, by its index."""
+    """The place of a verbatim quotation in a context, given by its index."""
 
     context: int
     start: int
@@ -42,7 +42,7 @@ class QuotedPlace(NamedTuple):
 
 
 class Quoted(NamedTuple):
-    """A quotation and where it stands: in what the sentence cites, or else in any context."""
+    """A quotation and its place in the cited sources, or else in any context."""
 
     quotation: Quotation
     cited: QuotedPlace | None
@@ -54,13 +54,13 @@ class CitedSentence:
     """A sentence of the response and what it cites.
 
     Attributes:
-        said: its text without the markers; empty where it is nothing but markers.
+        said: its text without the markers; empty if it has only markers.
         contexts: indices of the contexts it cites by position, id or link.
-        missing: what it cites that is not there, as it is written.
-        unknown: links that cannot be looked up, as no context has one.
-        quoted: its quotations, those of the prompt left out.
-        listed: it belongs to a list of sources and states nothing.
-        count: how many citations it has, quotations and unknown links left out.
+        missing: citations that do not exist, as written.
+        unknown: links that cannot be resolved, as no context has a link.
+        quoted: its quotations, except those of the prompt.
+        listed: True if it belongs to a list of sources and states nothing.
+        count: number of citations, without quotations and unknown links.
     """
 
     span: Span
@@ -74,20 +74,20 @@ class CitedSentence:
 
     @property
     def misquotes(self) -> bool:
-        """Whether a quotation is not in what it must be in."""
+        """Return True if a quotation is not in its required source."""
         return any(q.cited is None for q in self.quoted)
 
     @property
     def cites(self) -> bool:
-        """Whether it cites anything that could be looked up."""
+        """Return True if it has a citation that could be resolved."""
         return bool(self.count or self.quoted)
 
 
 def cited_sentences(record: Record) -> list[CitedSentence]:
-    """The response's sentences that are not blank, with what each cites.
+    """Return the response's non-blank sentences with their citations.
 
-    A marker belongs to the sentence it stands in. At the beginning of a sentence, or alone, it
-    belongs to the one before it, where that has none ("Lead is soft. [2] Tin is softer. [3]").
+    A marker belongs to the sentence that contains it. At the beginning of a sentence, or alone, it
+    belongs to the previous sentence, if that has none ("Lead is soft. [2] Tin is softer. [3]").
 
     Raises:
         NotApplicable: the response is blank.
@@ -109,20 +109,21 @@ def cited_sentences(record: Record) -> list[CitedSentence]:
 
 
 def miscited(record: Record) -> dict[int, int | None]:
-    """Return the sentences that cite another source than the one that has their words.
+    """Find the sentences that cite another source than the one with their words.
 
-    A sentence is one of them if it cites a link that no context has though some have links, or if
-    the contexts that it cites lack half of its content words and another context has most of them.
+    A sentence is miscited if it cites a link that no context has although some have links. It is
+    also miscited if the contexts it cites lack half of its content words and another context has
+    most of them.
 
     Returns:
-        By the offset where the sentence starts, the index of the context that has its words; None
-        where there is none.
+        A map from the sentence's start offset to the index of the context with its words; None if
+        there is no such context.
     """
     stems = [frozenset(content_stems(c.text)) for c in record.contexts]
     found: dict[int, int | None] = {}
     for sentence in cited_sentences(record):
         said = set(content_stems(sentence.said))
-        if sentence.listed or len(said) < _FEWEST_WORDS:
+        if sentence.listed or len(said) < _MIN_CONTENT_WORDS:
             continue
         if any(_URL.match(name) for name in sentence.missing):
             found[sentence.span.start] = None
@@ -130,13 +131,13 @@ def miscited(record: Record) -> dict[int, int | None]:
             shares = [len(said & known) / len(said) for known in stems]
             cited = max(shares[place] for place in sentence.contexts)
             best = max(range(len(shares)), key=shares.__getitem__)
-            if cited < _LACKING and shares[best] >= _PRESENT:
+            if cited < _MAX_WRONG_SOURCE_SHARE and shares[best] >= _MIN_RIGHT_SOURCE_SHARE:
                 found[sentence.span.start] = best
     return found
 
 
 class _Own(NamedTuple):
-    """What a sentence cites, as it is written."""
+    """The citations of a sentence, as written."""
 
     markers: list[Marker]
     links: list[Link]
@@ -144,7 +145,7 @@ class _Own(NamedTuple):
 
 
 class _Sources:
-    """The record's contexts, by what an answer may call them."""
+    """The record's contexts by their possible names in an answer."""
 
     def __init__(self, record: Record) -> None:
         contexts = record.contexts
@@ -155,13 +156,14 @@ class _Sources:
                 self.by_id.setdefault(str(context.id), place)
             for url in _links_of(context):
                 self._by_link.setdefault(_plain(url), place)
-        #: Of each number, the context that it means: an id before a position.
+        #: Context that each number refers to; ids take precedence over positions.
         self._numbered: list[int | None] = [
-            self.by_id.get(str(n), n - 1 if 1 <= n <= len(contexts) else None) for n in range(_MOST)
+            self.by_id.get(str(n), n - 1 if 1 <= n <= len(contexts) else None)
+            for n in range(_CITATION_NUMBERS_BELOW)
         ]
 
     def look_up(self, sentence: CitedSentence, own: _Own) -> None:
-        """Fill in what a sentence cites."""
+        """Resolve the citations of a sentence, in place."""
         places: dict[int, None] = {}
         for marker in own.markers:
             for first, last in marker.numbers:
@@ -200,14 +202,14 @@ def _links_of(context: Context) -> Iterator[str]:
 
 
 def _plain(url: str) -> str:
-    """An address without what makes no difference: scheme, ``www.``, fragment, last slash."""
+    """Return an address without scheme, ``www.``, fragment and last slash."""
     bare = url.partition("#")[0].partition("://")[2].rstrip("/")
     host, slash, path = bare.partition("/")
     return host.lower().removeprefix("www.") + slash + path
 
 
 def _said(sentences: Sequence[Span], markers: Sequence[Marker]) -> list[str]:
-    """The sentences without their markers; empty where nothing else is left."""
+    """Return the sentences without their markers; empty if nothing else is left."""
     said = []
     for sentence, own in _by_sentence(sentences, markers):
         places = [(m.start - sentence.start, m.end - sentence.start) for m in own]
@@ -217,10 +219,10 @@ def _said(sentences: Sequence[Span], markers: Sequence[Marker]) -> list[str]:
 
 
 def _owners(sentences: Sequence[Span], said: Sequence[str], found: Citations) -> list[_Own]:
-    """Of each sentence, what it cites."""
+    """Return the citations of each sentence."""
     own = [_Own([], [], []) for _ in sentences]
     for place, (sentence, markers) in enumerate(_by_sentence(sentences, found.markers)):
-        edge = sentence.start  # markers up to here lead the sentence
+        edge = sentence.start  # markers up to here precede the sentence
         goes_back = place > 0 and (not own[place - 1].markers or not said[place])
         for marker in markers:
             leads = not sentence.text[edge - sentence.start : marker.start - sentence.start].strip()
@@ -239,8 +241,10 @@ def _owners(sentences: Sequence[Span], said: Sequence[str], found: Citations) ->
 def _by_sentence(
     sentences: Sequence[Span], items: Sequence[_Item]
 ) -> Iterator[tuple[Span, list[_Item]]]:
-    """Each sentence with the items that begin in it, or after it and before the next; of those
-    before the first, none."""
+    """Yield each sentence with the items between its start and the next sentence's start.
+
+    Items before the first sentence are skipped.
+    """
     at = 0
     for i, sentence in enumerate(sentences):
         stop = sentences[i + 1].start if i + 1 < len(sentences) else None
@@ -255,8 +259,11 @@ def _by_sentence(
 def _look_up_quotations(
     cited: Sequence[CitedSentence], owners: Sequence[_Own], record: Record
 ) -> None:
-    """Find the quotations of each sentence in what it cites; of one that cites nothing else, in
-    any context. One that is in no context, but in the prompt, quotes the prompt."""
+    """Find the quotations of each sentence in the sources it cites.
+
+    A sentence without other citations may quote any context. A quotation in no context but in the
+    prompt quotes the prompt.
+    """
     prompt = prompt_text(record.prompt)
     every = range(len(record.contexts))
     for sentence, own in zip(cited, owners, strict=True):

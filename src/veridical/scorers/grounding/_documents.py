@@ -1,4 +1,4 @@
-"""Sources as the documents that a metric reads, with the way back from their places."""
+"""Sources joined into documents, with the mapping back to each source."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ class JoinedSources:
 
     @property
     def kind(self) -> str | None:
-        """What it is made of: ``context``, ``reference`` or ``sample``; None of nothing."""
+        """Return ``context``, ``reference`` or ``sample``; None if there is no source."""
         return self.sources[0].kind if self.sources else None
 
     def items(self, start: int, end: int, probability: float | None = None) -> list[EvidenceItem]:
-        """The places of ``text[start:end]`` in the sources, one each that it touches."""
+        """Return an evidence item for each source that ``text[start:end]`` overlaps."""
         places, at = [], 0
         for source in self.sources:
             first, last = max(start - at, 0), min(end - at, len(source.text))
@@ -45,7 +45,9 @@ class JoinedSources:
         end: int | None = None,
         probability: float | None = None,
     ) -> list[EvidenceItem]:
-        """The sentence between ``start`` and ``end`` that shares most words with ``unit``."""
+        """Return the sentence between ``start`` and ``end`` that shares most words with
+        ``unit``.
+        """
         spans = split_sentences(self.text[start:end])
         if not spans:
             return []
@@ -54,13 +56,12 @@ class JoinedSources:
 
 
 def documents(sources: Sequence[Source]) -> list[JoinedSources]:
-    """Contexts are parts of one document; each reference and each sample is one of its own."""
+    """Join contexts into one document; each reference and each sample is its own."""
     if sources[0].kind == "context":
         return [JoinedSources(_JOINT.join(s.text for s in sources), tuple(sources))]
     return [JoinedSources(s.text, (s,)) for s in sources]
 
 
 def over_documents(docs: Sequence[JoinedSources], values: Sequence[float]) -> float:
-    """One number from those of :func:`documents`, larger being better: of references the best
-    counts, over samples the mean."""
+    """Reduce values of :func:`documents` (larger is better): mean over samples, else maximum."""
     return fmean(values) if docs[0].kind == "sample" else max(values)

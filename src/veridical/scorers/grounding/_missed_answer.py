@@ -23,15 +23,15 @@ if TYPE_CHECKING:
 _MAX_EMBEDDED_SENTENCES = 48
 _MAX_JUDGED_SENTENCES = 3
 _MAX_SENTENCE_CHARACTERS = 600
-_RECALL_SHARE = 0.5  # weight of word recall beside the cosine where sentences are chosen
-#: Kinds that a value in the sentence can speak for.
+_RECALL_SHARE = 0.5  # weight of word recall, against the cosine, in the choice of sentences
+#: Kinds of questions that a value in the sentence can answer.
 _VALUED = ("time", "amount", "person", "place", "reason", "manner")
 
 Floats = NDArray[np.float64]
 
 
 class Candidate(NamedTuple):
-    """A sentence of a source that may answer, with its content words and those around it."""
+    """A source sentence that may answer, with its content words and neighbours."""
 
     source: Source
     start: int
@@ -42,7 +42,7 @@ class Candidate(NamedTuple):
 
 
 class Missed(NamedTuple):
-    """The sentence that most likely answers, and the probability that it does."""
+    """The sentence that most likely answers, and its probability."""
 
     probability: float
     source: Source
@@ -55,7 +55,7 @@ async def missed_answer(record: Record, evidence: Evidence) -> Missed | None:
     """Find the sentence of the contexts that most likely answers the record's question.
 
     Returns:
-        None where there is no question or no context, or the models do not read them.
+        None if there is no question or context, or their language is unsupported.
     """
     question = asked(last_question(record.prompt))
     if question is None or not record.has("contexts") or not abstains(record.answer):
@@ -74,8 +74,10 @@ async def missed_answer(record: Record, evidence: Evidence) -> Missed | None:
 
 
 def candidates_of(sources: Sequence[Source], question: Asked) -> list[Candidate]:
-    """Sentences of ``sources`` with a word, those that share most words with the question first
-    where there are more than can be embedded."""
+    """Return the sentences of ``sources`` with words, at most as many as can be embedded.
+
+    If there are more, those that share most words with the question come first.
+    """
     found: list[Candidate] = []
     for source in sources:
         spans = [s for s in source.sentences() if any(map(str.isalnum, s.text))]
@@ -93,10 +95,10 @@ def candidates_of(sources: Sequence[Source], question: Asked) -> list[Candidate]
 async def measured(
     evidence: Evidence, question: Asked, candidates: Sequence[Candidate]
 ) -> tuple[list[Candidate], Floats]:
-    """The candidates nearest to the question, and a row of features for each.
+    """Return the candidates nearest to the question and their feature rows.
 
     Raises:
-        NotApplicable: the models do not read the texts.
+        NotApplicable: the models do not support the texts' language.
     """
     texts = [c.text[:_MAX_SENTENCE_CHARACTERS] for c in candidates]
     vectors = (await evidence.embed([question.question, *texts])).astype(np.float64)
@@ -114,9 +116,9 @@ async def measured(
 
 
 def features(question: Asked, candidate: Candidate, cosine: float, entailed: float) -> list[float]:
-    """Return what the model weighs, in the order of :data:`NAMES`.
+    """Compute the classifier's features, in the order of :data:`NAMES`.
 
-    An NLI model says of a question that a sentence entails it where the sentence is about the same.
+    Entailment of a question by a sentence shows that both have the same topic.
     """
     polar = question.kind == "yes_no"
     valued = question.kind in _VALUED
@@ -129,7 +131,7 @@ NAMES = ("cosine", "entailed", "entailed_yes_no", "value", "yes_no")
 
 
 def probabilities(rows: Floats) -> Floats:
-    """Return P(the sentence answers) of each row of features."""
+    """Return P(the sentence answers) for each row of features."""
     coefficients, intercept = _fit()
     logits = rows @ coefficients + intercept
     chances: Floats = 1 / (1 + np.exp(-np.clip(logits, -30, 30)))
@@ -142,7 +144,7 @@ def _recall(asked_for: Sequence[str], stems: frozenset[str]) -> float:
 
 @cache
 def _fit() -> tuple[Floats, float]:
-    """Coefficients in the order of :data:`NAMES`, and the intercept."""
+    """Return the coefficients, in the order of :data:`NAMES`, and the intercept."""
     text = files(__package__).joinpath("missed_answer.json").read_text("utf-8")
     fit = json.loads(text)
     return np.array([fit["coefficients"][n] for n in NAMES]), float(fit["intercept"])

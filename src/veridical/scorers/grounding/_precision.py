@@ -1,5 +1,7 @@
-"""Factual precision, the share of an answer's claims that its sources support: what FActScore and
-FacTool have in common."""
+"""Factual precision: share of claims supported by the sources.
+
+Shared by FActScore and FacTool.
+"""
 
 from __future__ import annotations
 
@@ -22,15 +24,15 @@ from veridical.scorers._most_about import most_about_of
 Sources = Literal["auto", "contexts", "reference"]
 AUTO: tuple[Against, ...] = ("contexts", "reference")
 Judge = Literal["llm", "nli"]
-_KEPT = 20  # reasons why a model's claims were left out
+_MAX_LISTED_REASONS = 20  # for rejected claims
 
 
 class Supported(NamedTuple):
-    """A claim with the verdict on it.
+    """A claim with its verdict.
 
     Attributes:
-        probability: that the sources support it.
-        why: the judge's reasons, where it gave some.
+        probability: probability that the sources support it.
+        why: the judge's reasons, if any.
     """
 
     claim: Claim
@@ -40,7 +42,7 @@ class Supported(NamedTuple):
     why: str | None = None
 
     def unit(self, response: str) -> Unit:
-        """The claim's place in the response; ``raw`` is 1 if it is supported, else 0."""
+        """Return the claim as a unit; ``raw`` is 1 if it is supported, else 0."""
         return Unit.of(
             self.claim.span(response),
             min(1.0, max(0.0, 1 - self.probability)),
@@ -52,22 +54,22 @@ class Supported(NamedTuple):
 
 
 def costs(name: str, extracting: set[Cost], checker: Judge, nli: str | None) -> set[Cost]:
-    """What a scorer asks for, given what its extractor does.
+    """Return the costs of a scorer, given those of its extractor.
 
     Raises:
-        UsageError: the parameters do not go together.
+        UsageError: ``nli`` is set, but the checker uses no NLI model.
     """
     if nli is not None and checker != "nli":
-        raise UsageError(f"{name}(checker={checker}) asks no nli: leave nli={nli} out")
+        raise UsageError(f"{name}(checker={checker}) uses no NLI model; remove nli={nli}")
     checking: set[Cost] = {checker}
     return extracting | checking
 
 
 async def claims_of(record: Record, evidence: Evidence, extract: Extractor) -> Extraction:
-    """The response's claims, at least one.
+    """Return the response's claims, at least one.
 
     Raises:
-        NotApplicable: it makes none.
+        NotApplicable: the response declines to answer or makes no claim.
     """
     extraction = await extract(record, evidence)
     if extraction.abstained:
@@ -84,8 +86,7 @@ async def by_nli(
     nli: str | None,
     top: int,
 ) -> list[Supported]:
-    """Verdicts of an NLI model: a claim is supported if one of its best ``top`` passages entails
-    it."""
+    """Judge claims by an NLI model: supported if one of the best ``top`` passages entails it."""
     verdicts = await judge(
         claims, sources, evidence, find_checker("nli", nli=nli), ReadingOptions(top=top)
     )
@@ -104,15 +105,15 @@ async def by_llm(
     prompt: Prompt,
     parts: Callable[[Claim, Sequence[str]], dict[str, Any]],
 ) -> list[Supported]:
-    """Verdicts of a language model, one call a claim.
+    """Judge claims by a language model, one call per claim.
 
     Args:
-        top: passages of whole sentences that a claim is checked by, the best by BM25.
-        prompt: a template whose answers are worth 1 (supported) and 0.
-        parts: of the template, by the claim and its passages.
+        top: number of passages of whole sentences per claim, the best by BM25.
+        prompt: a template whose answers have the values 1 (supported) and 0.
+        parts: builds the template's parts from the claim and its passages.
 
     Raises:
-        LlmError: a call brought no answer, or one without a verdict.
+        LlmError: a call returned no reply, or one without a verdict.
     """
     all_windows = source_windows([s.text for s in sources])
     distinct = list(dict.fromkeys(w.passage.text for w in all_windows))
@@ -141,7 +142,7 @@ async def by_llm(
 
 
 def details(judged: Sequence[Supported], extraction: Extraction) -> dict[str, Any]:
-    """What a raw value says beside its numbers."""
+    """Return the entries of a raw value besides its numbers."""
     return {
         "claims": [
             {
@@ -154,5 +155,5 @@ def details(judged: Sequence[Supported], extraction: Extraction) -> dict[str, An
             }
             for s in judged
         ],
-        "left_out": list(extraction.left_out[:_KEPT]),
+        "left_out": list(extraction.left_out[:_MAX_LISTED_REASONS]),
     }

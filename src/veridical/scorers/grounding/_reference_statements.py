@@ -1,5 +1,7 @@
-"""Statements of a response or a gold answer, and which of them other texts entail: what factual
-correctness, context recall and context precision have in common."""
+"""Statements of a response or gold answer, and their entailment.
+
+Shared by factual correctness, context recall and context precision.
+"""
 
 from __future__ import annotations
 
@@ -15,13 +17,13 @@ from veridical.core.records import Record, Source
 from veridical.core.registry import Cost
 from veridical.errors import NotApplicable, UsageError
 
-#: How a text is taken apart. By no LLM: those look up what a model wrote in the response.
+#: Extractors without an LLM; those locate the model's claims in the response.
 ExtractorName = Literal["response", "sentences", "clauses", "triplets", "spacy"]
 CheckerName = Literal["nli_words", "nli", "llm", "llm_joint"]
 
 
 class Judging(NamedTuple):
-    """How statements are found and checked: the parameters of these scorers."""
+    """The scorer parameters for extracting and checking statements."""
 
     extractor: ExtractorName = "clauses"
     checker: CheckerName = "nli_words"
@@ -30,7 +32,7 @@ class Judging(NamedTuple):
     llm: str | None = None
 
     def check(self) -> Checker:
-        """The checker of statements."""
+        """Return the checker of statements."""
         options = {"nli": self.nli, "llm": self.llm}
         accepted = checkers.options_of(self.checker)
         return checkers.find_checker(
@@ -39,24 +41,24 @@ class Judging(NamedTuple):
 
 
 def costs(extractor: str, checker: str, nli: str | None, llm: str | None, **_: object) -> set[Cost]:
-    """What the parts ask for.
+    """Return the costs of extractor and checker.
 
     Raises:
-        UsageError: a model is named that the checker does not ask.
+        UsageError: a model is named that the checker does not use.
     """
     found = extractors.costs_of(extractor) | checkers.costs_of(checker)
     for name, value in (("nli", nli), ("llm", llm)):
         if value is not None and name not in found:
-            raise UsageError(f"checker={checker} asks no {name}: leave {name}={value} out")
+            raise UsageError(f"checker={checker} does not use {name}; remove {name}={value}")
     return found
 
 
 def prompts(checker: str, **_: object) -> tuple[str, ...]:
-    """Templates by which the checker may ask an LLM."""
+    """Return the prompt templates that the checker may send to an LLM."""
     return checkers.prompts_of(checker)
 
 
-#: What these scorers declare alike.
+#: Declaration that these scorers share.
 SHARED: dict[str, Any] = {
     "cost": "llm",
     "uses": {"nli"},
@@ -70,8 +72,10 @@ SHARED: dict[str, Any] = {
 async def statements_of(
     text: str, record: Record, evidence: Evidence, extractor: str
 ) -> tuple[Claim, ...]:
-    """The statements of ``text``, an answer to the record's prompt; none where it is blank or
-    declines to answer. Places are in ``text``."""
+    """Extract the statements of ``text``, an answer to the record's prompt.
+
+    A blank or declining text has none. Places are in ``text``.
+    """
     if not text.strip():
         return ()
     answer = Record(prompt=record.prompt, response=text)
@@ -81,10 +85,10 @@ async def statements_of(
 async def response_statements(
     record: Record, evidence: Evidence, extractor: str
 ) -> tuple[Claim, ...]:
-    """The response's statements, in its own sentences.
+    """Extract the response's statements from its own sentences.
 
     Raises:
-        NotApplicable: it is blank, or makes none.
+        NotApplicable: the response is blank, declines to answer or states nothing.
     """
     record.need_answer()
     found = await extractors.find_extractor(extractor)(record, evidence)
@@ -98,10 +102,10 @@ async def response_statements(
 async def gold_statements(
     record: Record, evidence: Evidence, extractor: str
 ) -> list[tuple[Source, tuple[Claim, ...]]]:
-    """Each gold answer that states something, with its statements.
+    """Return each gold answer that states something, with its statements.
 
     Raises:
-        NotApplicable: there is none.
+        NotApplicable: no reference states anything.
     """
     found = []
     for source in record.against("reference"):
@@ -116,20 +120,19 @@ async def gold_statements(
 async def verdicts(
     claims: Sequence[Claim], sources: Sequence[Source], evidence: Evidence, judging: Judging
 ) -> list[Verdict]:
-    """A verdict on each statement by ``sources`` read together."""
+    """Judge each statement by all ``sources`` together."""
     return await judge(claims, sources, evidence, judging.check(), ReadingOptions(top=judging.top))
 
 
 def entailed(judged: Sequence[Verdict], counting: str) -> float:
-    """How many of the statements are entailed: those so labelled, or the sum of P(entailment)."""
+    """Return the number of entailed statements, by labels or as the sum of P(entailment)."""
     if counting == "expected":
         return sum(v.probabilities[LABELS[0]] for v in judged)
     return float(sum(v.label == LABELS[0] for v in judged))
 
 
 def shown(judged: Sequence[Verdict]) -> list[dict[str, object]]:
-    """Statements with their verdicts, as a raw value tells them: place and text of each, and of
-    what it rests on."""
+    """Return statements and verdicts for a raw value, with the places of text and evidence."""
     return [
         {
             "text": v.claim.text,

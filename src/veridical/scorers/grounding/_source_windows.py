@@ -1,4 +1,4 @@
-"""The windows of sources that judge each sentence of a response, and the pairs to ask about."""
+"""Source windows that each response sentence is judged by."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from veridical.text.statements import Statement
 
 @dataclass(frozen=True)
 class Windowed:
-    """A response's sentences that state something, and what judges them.
+    """A response's sentences that make statements, and the windows for each.
 
     Attributes:
-        unread: those that are not judged, as the model does not read them, or no source.
-        partly: it does not read some of the sources that judge together.
-        statements: the text that is judged in the place of each of ``sentences``.
-        premises: the text to judge by in the place of each of ``windows``.
-        readings: for each sentence, the windows that judge it: one entry for each group of
-            sources that judge together. Contexts are one group, and so are references; each
-            sample is one.
+        unread: sentences not judged, as the model does not support their language or that of any
+            source.
+        partly: the model does not support the language of some sources of a group.
+        statements: the text judged for each of ``sentences``.
+        premises: the premise for each of ``windows``.
+        readings: for each sentence, its windows, one entry per group of sources. All contexts form
+            one group, and so do all references; each sample is its own group.
     """
 
     sentences: Sequence[Span]
@@ -42,11 +42,11 @@ class Windowed:
     readings: Sequence[Sequence[Screened]]
 
     def pair(self, sentence: int, window: int) -> tuple[str, str]:
-        """Premise and hypothesis of a sentence and a window, by their places."""
+        """Return premise and hypothesis for the indices of a sentence and a window."""
         return self.premises[window], self.statements[sentence].text
 
     def pairs(self) -> list[tuple[str, str]]:
-        """Every pair that is to be asked, once."""
+        """Return every distinct pair to judge."""
         places = (
             (i, int(k))
             for i, of_groups in enumerate(self.readings)
@@ -56,8 +56,7 @@ class Windowed:
         return list(dict.fromkeys(self.pair(i, k) for i, k in places))
 
     def alternatives(self, pairs: Sequence[tuple[str, str]]) -> list[list[int]]:
-        """Return the places in ``pairs`` of what judges each sentence by each group of sources, the
-        window most about it first."""
+        """Return the indices in ``pairs`` for each sentence and group, the closest window first."""
         at = {pair: place for place, pair in enumerate(pairs)}
         return [
             [at[self.pair(i, k)] for k in dict.fromkeys([reading.about, *reading.read.tolist()])]
@@ -69,12 +68,11 @@ class Windowed:
 def source_windows(
     record: Record, evidence: Evidence, against: Against, top: int, gate: LanguageGate | None = None
 ) -> Windowed:
-    """The windows of what the record is set ``against`` that can matter to its sentences, found
-    once for all scorers that ask.
+    """Select the windows of the ``against`` sources for each sentence, once per record.
 
     Args:
         top: as of :func:`~veridical.scorers.grounding.nli_grounding.nli_grounding`.
-        gate: leaves out sentences and sources in a language that the model does not read.
+        gate: skips sentences and sources in unsupported languages.
 
     Raises:
         NotApplicable: the response is blank or states nothing, or there is no source.
@@ -86,7 +84,7 @@ def source_windows(
 def windowed(
     record: Record, evidence: Evidence, against: Against, top: int, gate: LanguageGate | None = None
 ) -> Windowed:
-    """:func:`source_windows` of any record, found anew: of one that is not the evidence's own."""
+    """Compute :func:`source_windows` without the record's cache, for derived records."""
     said = need_statements(record)
     given = record.against(against)
     sources = list(given) if gate is None else gate.sources(given)
@@ -123,7 +121,7 @@ def _readings(
     evidence: Evidence,
     top: int,
 ) -> list[list[Screened]]:
-    """Of each text, the windows of each group that can matter to it, by place in ``windows``."""
+    """Return, for each text and group, the windows relevant to it, by index in ``windows``."""
     of_groups = [
         screen(texts, [windows[k].passage.text for k in g], evidence, top=top) for g in groups
     ]

@@ -1,4 +1,4 @@
-"""Arguments of tool calls against the JSON schemas of the tools."""
+"""Validation of tool call arguments against JSON schemas."""
 
 from __future__ import annotations
 
@@ -22,8 +22,10 @@ _TYPES: Mapping[str, tuple[type, ...]] = {
 
 
 class SchemaFlaw(NamedTuple):
-    """A flaw of a call by its schema. ``argument`` is a path such as ``guests[0].name``;
-    empty for the call itself."""
+    """A schema violation of a call.
+
+    ``argument`` is a path such as ``guests[0].name``; empty for the call itself.
+    """
 
     argument: str
     label: str
@@ -31,10 +33,10 @@ class SchemaFlaw(NamedTuple):
 
 
 class ArgumentValue(NamedTuple):
-    """A value of a call, with its path, and whether the schema requires it or chooses it.
+    """A value of a call, with its path and its status in the schema.
 
     Attributes:
-        chosen: the schema lists it, or it is the schema's default.
+        chosen: True if the schema lists it, or it is the schema's default.
     """
 
     argument: str
@@ -44,16 +46,16 @@ class ArgumentValue(NamedTuple):
 
 
 class CheckedCall(NamedTuple):
-    """The flaws of a call, and the values to look for in the conversation."""
+    """The schema violations of a call, and the values to find in the conversation."""
 
     flaws: list[SchemaFlaw]
     values: list[ArgumentValue]
 
 
 def tool_schemas(tools: Any) -> dict[str, dict[str, Any]] | None:
-    """Return the parameters' schema of each tool by name; None where no tools are given.
+    """Return the parameter schema of each tool by name; None if no tools are given.
 
-    Read are OpenAI's, Anthropic's and MCP's forms: the schema is ``parameters`` or
+    OpenAI's, Anthropic's and MCP's forms are supported: the schema is ``parameters`` or
     ``input_schema``, in the tool or in its ``function``.
     """
     if isinstance(tools, str):
@@ -76,11 +78,11 @@ def tool_schemas(tools: Any) -> dict[str, dict[str, Any]] | None:
 
 
 def checked(call: ToolCall, schemas: Mapping[str, dict[str, Any]] | None) -> CheckedCall:
-    """Check a call against the schema of its tool; without schemas, only that it can be read."""
+    """Check a call against its tool's schema; without schemas, only that it can be parsed."""
     if schemas is not None and call.name not in schemas:
         known = ", ".join(sorted(schemas)[:10])
         return CheckedCall(
-            [SchemaFlaw("", "unknown_tool", f"no tool {call.name!r}; there are {known}")], []
+            [SchemaFlaw("", "unknown_tool", f"no tool {call.name!r}; available: {known}")], []
         )
     try:
         arguments = json.loads(call.arguments) if call.arguments.strip() else {}
@@ -145,7 +147,7 @@ def _walk_object(
         if name in known:
             of = known[name] if isinstance(known[name], dict) else {}
         elif extra is False:
-            yield SchemaFlaw(place, "extra_argument", "the schema does not have it")
+            yield SchemaFlaw(place, "extra_argument", "the schema does not define it")
             continue
         else:
             of = extra if isinstance(extra, dict) else {}
@@ -153,7 +155,7 @@ def _walk_object(
 
 
 def _wrong_type(value: Any, schema: Mapping[str, Any], path: str) -> SchemaFlaw | None:
-    """Return a flaw where a value is of no type that the schema allows."""
+    """Return a flaw if a value matches no type in the schema."""
     options = schema.get("anyOf", schema.get("oneOf"))
     if isinstance(options, list):
         flaws = [_wrong_type(value, o, path) for o in options if isinstance(o, dict)]

@@ -1,4 +1,4 @@
-"""Actions: has what the answer claims to have done been done, by the calls on record?"""
+"""Claimed actions compared with the tool calls in the conversation."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from veridical.text.spans import Span
 
 _RISKS = {"done": 0.0, "unconfirmed": 0.5, "similar": 0.5, "failed": 1.0, "not_called": 1.0}
 _NONE = "no_action"
-#: Tools that do whatever they are told: their arguments say what.
+#: Words of generic tools, whose arguments determine the action.
 _GENERIC_WORDS = """
     run execute exec sql query bash shell http request api rest python code browser computer
     invoke call tool command terminal cmd graphql script function action
 """
 _GENERIC = frozenset(_GENERIC_WORDS.split())
-#: Words for one thing, by the first of each line.
+#: Synonyms, one group per line; the first word represents the group.
 _SAME = """
     email mail message gmail inbox mailbox emails
     meeting event calendar appointment invite
@@ -48,8 +48,8 @@ _READ_WORDS = """
 _READS = frozenset(_READ_WORDS.split())
 _WORD = re.compile(r"[^\W_]+")
 _CAMEL = re.compile(r"(?<=[a-z\d])(?=[A-Z])")
-_ARGUMENTS = 20_000  # characters of a call's arguments that are read
-_CLIP = 300  # characters of arguments and results that the raw value shows
+_MAX_ARGUMENT_CHARACTERS = 20_000
+_MAX_SHOWN_CHARACTERS = 300  # of arguments and results in the raw value
 
 
 @scorer(
@@ -62,58 +62,57 @@ _CLIP = 300  # characters of arguments and results that the raw value shows
     presets={"all"},
 )
 async def actions(record: Record, evidence: Evidence) -> Score:
-    """Whether each action that the answer claims to have done is among the tool calls on record.
+    """Claimed actions of the answer compared with the tool calls in the conversation.
 
     Claims are found by rules on English words (see :mod:`veridical.text.actions`): "I created the
     ticket", "Your flight has been booked". Calls and results are those of the prompt's messages:
     ``tool_calls`` of assistants and messages of the role ``tool``, or Anthropic's ``tool_use`` and
-    ``tool_result`` blocks. No model is asked.
+    ``tool_result`` blocks. No model is called.
 
-    A call matches an action where the tool's name, or what a tool that runs anything (``bash``,
-    ``execute_sql``) is told, has a word for that kind of action, and name or arguments have one of
-    the words that say what was acted on. Labels, and the risk of an action:
+    A call matches an action if it has a word for that kind of action and a word for the action's
+    object. The first may be in the tool's name or, for generic tools (``bash``, ``execute_sql``),
+    in the arguments; the second in either. Labels, and the risk of an action:
 
-    - ``done``, 0: a call matches, and its result tells of no error;
-    - ``failed``, 1: every call that matches came back with an error: marked as one, beginning as
-      one, or a JSON object with ``error``, ``success: false`` or a status of 400 to 599;
-    - ``unconfirmed``, 0.5: a call matches, and no result of it is on record;
-    - ``similar``, 0.5: a call is of that kind or about that thing, not both, and no other action
-      has it for its own;
+    - ``done``, 0: a call matches, and its result reports no error;
+    - ``failed``, 1: every matching call returned an error: marked as one, beginning as one, or a
+      JSON object with ``error``, ``success: false`` or a status of 400 to 599;
+    - ``unconfirmed``, 0.5: a call matches, and its result is not in the conversation;
+    - ``similar``, 0.5: a call matches the kind or the object, not both, and no other action matches
+      it;
     - ``not_called``, 1: none of these.
 
-    The response's risk is the largest. A unit is a sentence, with the risk of the worst action it
-    claims (null, ``no_action``, of one that claims none), or an action (level ``span``). Evidence
-    is the call's result where the contexts hold it. ``raw`` has ``risk``; how many actions are
-    ``claimed``, how many of each label, how many ``calls`` there are; and under ``actions`` each
-    one's ``text``, ``kind``, ``label`` and ``call``: index of its ``message``, ``name``,
-    ``arguments``, ``result``.
+    The response's risk is the maximum. A unit is a sentence, with the risk of the worst action it
+    claims (null, ``no_action``, if it claims none), or an action (level ``span``). Evidence is the
+    call's result if the contexts contain it. ``raw`` has ``risk``; the number of actions
+    ``claimed``, of each label, and of ``calls``; and under ``actions`` each one's ``text``,
+    ``kind``, ``label`` and ``call``: index of its ``message``, ``name``, ``arguments``, ``result``.
 
-    That a call was made does not say that what it did is told correctly: that is for the scorers
-    that compare with contexts. No verdict rests on this one.
+    The scorer does not check that the answer reports the result of a call correctly; use the
+    scorers that compare with contexts. It does not affect the verdict.
 
     Raises:
-        NotApplicable: a blank response; the prompt is no list of messages, so that no call is on
-            record; or the rules find no claimed action.
+        NotApplicable: the response is blank; the prompt is not a list of messages; or the rules
+            find no claimed action.
     """
     record.need_response()
     if record.prompt is None or isinstance(record.prompt, str):
-        raise NotApplicable("the prompt is no conversation (chat messages): no call is on record")
+        raise NotApplicable("the prompt is not a list of chat messages, so there are no tool calls")
     claimed = claimed_actions(record.sentences)
     if not claimed:
-        raise NotApplicable("the response claims no action that the rules (English) know")
+        raise NotApplicable("the response claims no action known to the rules (English only)")
     calls = [_Call.of(call) for call in tool_calls(record.prompt)]
     outcomes = _outcomes(claimed, calls)
     return _score(record, outcomes, len(calls))
 
 
 class _Call(NamedTuple):
-    """A call, and its words.
+    """A call and its words.
 
     Attributes:
-        said: those that tell its kind: of its tool's name, and of what a tool that runs anything is
-            told.
-        words: of name and arguments.
-        other: whether the name says that it is of another kind, or that it reads.
+        said: words for its kind: those of the tool's name and, for a generic tool, of its
+            arguments.
+        words: words of name and arguments.
+        other: True if the name shows another kind, or reading.
     """
 
     call: ToolCall
@@ -123,13 +122,16 @@ class _Call(NamedTuple):
 
     @classmethod
     def of(cls, call: ToolCall) -> _Call:
-        name, arguments = _words(call.name[:_CLIP]), _words(call.arguments[:_ARGUMENTS])
+        name, arguments = (
+            _words(call.name[:_MAX_SHOWN_CHARACTERS]),
+            _words(call.arguments[:_MAX_ARGUMENT_CHARACTERS]),
+        )
         said = name | arguments if name & _GENERIC else name
         return cls(call, said, name | arguments, not name.isdisjoint(_EVERY_WORD | _READS))
 
 
 class _Wanted(NamedTuple):
-    """What a call of an action has: words for its kind, and words of its thing."""
+    """Words required in a matching call: for its kind and for its object."""
 
     verbs: frozenset[str]
     about: frozenset[str]
@@ -142,7 +144,7 @@ class _Wanted(NamedTuple):
         )
 
     def grade(self, call: _Call) -> int:
-        """2 where the call is of the action's kind and about its thing, 1 where it is either."""
+        """Return 2 if the call matches the action's kind and object, 1 for either, else 0."""
         thing = not (self.about and self.about.isdisjoint(call.words))
         if not self.verbs.isdisjoint(call.said):
             return 2 if thing else 1
@@ -160,8 +162,10 @@ class _Outcome(NamedTuple):
 
 
 def _outcomes(claimed: Sequence[Action], calls: Sequence[_Call]) -> list[_Outcome]:
-    """What became of each action. A call that is one action's own stands for no other that it is
-    only similar to."""
+    """Determine the outcome of each action.
+
+    A call that matches one action fully is not reused for an action that it is only similar to.
+    """
     distinct = {(a.kind, a.verb, a.objects): a for a in claimed}
     wanted = {key: _Wanted.of(a) for key, a in distinct.items()}
     matches = {key: [w.grade(c) for c in calls] for key, w in wanted.items()}
@@ -186,7 +190,7 @@ def _outcome(
 
 
 def _words(text: str) -> frozenset[str]:
-    """The words of a name or of arguments, as they are compared."""
+    """Return the normalised words of a name or of arguments."""
     return frozenset(_plain(w.lower()) for w in _WORD.findall(_CAMEL.sub(" ", text)))
 
 
@@ -236,10 +240,12 @@ def _score(record: Record, outcomes: Sequence[_Outcome], calls: int) -> Score:
 
 
 def _evidence(outcome: _Outcome, contexts: Sequence[Source]) -> list[EvidenceItem]:
-    """The first context that is the call's result, or a part of it."""
+    """Return the first context that is the call's result or a part of it."""
     result = (outcome.call.result if outcome.call is not None else None) or ""
     source = next((c for c in contexts if c.text in result), None) if result else None
-    return [EvidenceItem.at(source, 0, min(len(source.text), _CLIP))] if source else []
+    return (
+        [EvidenceItem.at(source, 0, min(len(source.text), _MAX_SHOWN_CHARACTERS))] if source else []
+    )
 
 
 def _shown(outcome: _Outcome, response: str) -> dict[str, Any]:
@@ -251,8 +257,8 @@ def _shown(outcome: _Outcome, response: str) -> dict[str, Any]:
         "call": call
         and {
             "message": call.message,
-            "name": call.name[:_CLIP],
-            "arguments": call.arguments[:_CLIP],
-            "result": call.result and call.result[:_CLIP],
+            "name": call.name[:_MAX_SHOWN_CHARACTERS],
+            "arguments": call.arguments[:_MAX_SHOWN_CHARACTERS],
+            "result": call.result and call.result[:_MAX_SHOWN_CHARACTERS],
         },
     }

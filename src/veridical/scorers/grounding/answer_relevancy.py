@@ -1,4 +1,4 @@
-"""Answer relevancy: is the answer about the question?"""
+"""Answer relevancy: similarity of the answer to the question."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from veridical.llm.asking import failed
 from veridical.scorers._questions import questions_in, questions_request
 from veridical.text.refusals import abstains
 
-#: The template by which an LLM is asked.
+#: The template sent to the LLM.
 PROMPT = "relevancy_questions"
-_WRITTEN = 3  # questions, unless told
+_DEFAULT_QUESTIONS = 3
 
 
 def _costs(by: str, **_: object) -> set[Cost]:
@@ -36,12 +36,11 @@ def _prompts(by: str, **_: object) -> tuple[str, ...]:
 def _check(by: str, aggregate: str, questions: int, llm: str | None, **_: object) -> None:
     if by == "llm" and aggregate != "max":
         raise UsageError(
-            "answer_relevancy(by=llm) takes the mean over questions: leave "
-            f"aggregate={aggregate} out"
+            f"answer_relevancy(by=llm) averages over questions; remove aggregate={aggregate}"
         )
-    if by != "llm" and (questions != _WRITTEN or llm is not None):
+    if by != "llm" and (questions != _DEFAULT_QUESTIONS or llm is not None):
         what = f"llm={llm}" if llm is not None else f"questions={questions}"
-        raise UsageError(f"answer_relevancy(by={by}) asks no llm: leave {what} out")
+        raise UsageError(f"answer_relevancy(by={by}) calls no LLM; remove {what}")
 
 
 @scorer(
@@ -64,28 +63,29 @@ async def answer_relevancy(
     *,
     by: Literal["embeddings", "llm"] = "embeddings",
     aggregate: Literal["max", "mean", "whole"] = "max",
-    questions: Annotated[int, Field(ge=1, le=20)] = _WRITTEN,
+    questions: Annotated[int, Field(ge=1, le=20)] = _DEFAULT_QUESTIONS,
     llm: str | None = None,
 ) -> Score:
-    """How near the answer is to the question, by the cosine of embeddings.
+    """Similarity of the answer to the question, as the cosine of their embeddings.
 
     Args:
-        by: ``llm``, as published: a language model writes questions that the answer would answer,
-            without seeing the one that was asked, and the mean cosine of these with it counts.
-            ``embeddings`` compares the answer's sentences themselves, which is weaker: it tells an
-            answer to another question, and not whether the answer has the thing that was asked for.
-        aggregate: of ``embeddings``: the largest of the sentences' cosines, or the mean, which is
-            lower for answers that add something else; ``whole`` embeds the answer as one text.
-        questions: that the language model writes, 1 to 20, in one call.
-        llm: the endpoint of ``by=llm``; the run's own if None.
+        by: ``llm``, the published form. A language model writes questions that the answer would
+            answer, without seeing the actual one; the mean cosine with the actual question counts.
+            ``embeddings`` compares the answer's sentences with the question. It is weaker: it
+            detects answers to another question, but not a missing answer.
+        aggregate: for ``embeddings``: the maximum over the sentences, or the mean, which is lower
+            for answers with additional content; ``whole`` embeds the answer as one text.
+        questions: number of questions to generate, 1 to 20, in one call.
+        llm: endpoint of ``by=llm``; the run's default if None.
 
-    The question is the prompt, or of a conversation the user's last message. ``raw`` is the cosine
-    in [-1, 1]; the risk, of sentences too, is (1 - cosine) / 2. By an LLM there are no risks of
-    sentences. It is a risk of being beside the point, so no verdict rests on it.
+    The question is the prompt, or the user's last message of a conversation. ``raw`` is the cosine
+    in [-1, 1]; the risk, also of sentences, is (1 - cosine) / 2. With ``by=llm`` sentences have no
+    risk. The score measures relevance, not truth, so it does not affect the verdict.
 
     Raises:
-        NotApplicable: no prompt; the response is blank or declines to answer (published: 0); the
-            language model writes no question; or the embedding model does not read their script.
+        NotApplicable: the record has no prompt; the response is blank or declines to answer
+            (published: 0); the language model writes no question; or the embedding model does not
+            support their script.
     """
     question = last_question(record.prompt).strip()
     if not question:
@@ -115,7 +115,7 @@ async def answer_relevancy(
 
 
 async def _cosines(evidence: Evidence, question: str, texts: Sequence[str]) -> Floats:
-    """(n,) cosine of each text with the question, in [-1, 1]."""
+    """Return the (n,) cosine of each text with the question, in [-1, 1]."""
     vectors = (await evidence.embed([question, *texts])).astype(np.float64)
     cosines: Floats = np.clip(vectors[1:] @ vectors[0], -1, 1)
     return cosines

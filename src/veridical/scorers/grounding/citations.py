@@ -1,4 +1,4 @@
-"""Citations: is what a sentence cites there, and does it say what the sentence says?"""
+"""Citations: existence of the cited passages and their support."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from veridical.scorers.grounding._cited import CitedSentence, cited_sentences
 from veridical.text.passages import SIZE, windows
 from veridical.text.spans import Span
 
-#: A passage supports a sentence from this P(entailment) on.
+#: Minimum P(entailment) at which a passage supports a sentence.
 EVEN = 0.5
-_JOINED = SIZE  # characters: passages that together hold no more are also read as one
-_KEPT = 20  # texts of a kind that the raw value names
+_JOINED = SIZE  # characters: passages of no more in all are also read as one
+_MAX_LISTED = 20  # texts of a kind in the raw value
 
 
 @scorer(
@@ -44,45 +44,46 @@ async def citations(
     top: Annotated[int, Field(ge=0, le=1000)] = 8,
     nli: str | None = None,
 ) -> Score:
-    """Whether what a sentence cites exists among the contexts, and supports the sentence.
+    """Existence of the passages that a sentence cites, and their support for the sentence.
 
     A citation is ``[3]``, ``[1, 2]``, ``[1-3]``, ``[source 3]``, ``【3†source】`` or a context's id
-    in brackets; a web address, where any context has one as its id or in its text; or at least four
-    words in quotation marks. A number is a context's id where one has that id, else its position,
-    counted from 1. Numbers of four digits, superscripts, ``(3)``, names with years, and what stands
-    in code are not read as citations. A marker after a sentence belongs to that sentence. A
-    quotation that stands in the prompt and in no context is not taken for one of a context.
+    in brackets; a web address, if any context has one as its id or in its text; or at least four
+    words in quotation marks. A number is a context's id if one has that id, else its position,
+    counted from 1. Numbers of four digits, superscripts, ``(3)``, names with years and text in code
+    are not read as citations. A marker after a sentence belongs to that sentence. A quotation that
+    occurs in the prompt and in no context is not counted as a quotation of a context.
 
     The risk of a sentence is
 
-    - 1 where it cites what is not there (labelled ``missing``);
-    - 1 where it quotes what is not there word for word (``misquoted``): in the passage it cites or,
-      of a sentence that cites no other way, in any context. Case, spacing and the kind of marks
-      and dashes make no difference;
-    - else 1 - P(entailment) of the sentence, its markers left out, by what it cites: the best
-      window of any one of the passages; of several that are short, also all of them read together
-      (``supported``, or from a risk of 1/2 on ``unsupported``);
-    - null where it cites nothing (``uncited``), belongs to a list of sources (``list``), or cites
-      links that cannot be looked up (``unknown``). Nothing is said of it.
+    - 1 if a citation does not exist (labelled ``missing``);
+    - 1 if a quotation is not verbatim (``misquoted``) in the cited passage or, for a sentence
+      without other citations, in any context. Case, spacing and the style of quotation marks and
+      dashes are ignored;
+    - else 1 - P(entailment) of the sentence, without markers, by the best window of any cited
+      passage; several short passages are also read together (``supported``, or ``unsupported`` from
+      a risk of 1/2);
+    - null if it cites nothing (``uncited``), belongs to a list of sources (``list``), or cites
+      links that cannot be resolved (``unknown``). Such sentences are not judged.
 
     Args:
-        uncited: ``apart`` gives sentences without a citation no risk and counts them apart;
+        uncited: ``apart`` gives sentences without a citation no risk and counts them separately;
             ``risky`` gives them the risk 1.
-        top: how many full windows of what is cited judge a sentence, as in ``nli_grounding``.
-        nli: NLI model; the run's own if None.
+        top: number of full windows of the cited text that judge a sentence, as in
+            ``nli_grounding``.
+        nli: NLI model; the run's default if None.
 
-    The response's risk is the largest of its sentences. ``raw`` has it as ``risk``; ``recall``, the
-    share of sentences that state something and are supported by what they cite; ``precision``, the
-    share of citations that exist and whose passage alone supports the sentence; how many sentences
-    are ``cited`` and ``uncited``; how many ``citations`` and ``quotations`` there are, how many of
-    these are ``missing`` and ``misquoted``, and up to 20 of them as they are written
-    (``not_found``, ``not_verbatim``); and links that were not looked up (``unknown``).
+    The response's risk is the maximum over its sentences. ``raw`` has it as ``risk``; ``recall``,
+    the share of sentences with a statement that their citations support; ``precision``, the share
+    of citations that exist and whose passage alone supports the sentence; the numbers of ``cited``
+    and ``uncited`` sentences and of ``citations`` and ``quotations``; the numbers of ``missing``
+    and ``misquoted`` ones, and up to 20 of them as written (``not_found``, ``not_verbatim``); and
+    links that were not resolved (``unknown``).
 
-    No verdict rests on it, as sentences without a citation are not judged.
+    It does not affect the verdict, as sentences without a citation are not judged.
 
     Raises:
-        NotApplicable: a blank response, no context, or nothing that is cited; or the NLI model does
-            not read its script.
+        NotApplicable: the response is blank or cites nothing, there is no context, or the NLI model
+            does not support its script.
     """
     sentences = cited_sentences(record)
     if not any(s.cites for s in sentences):
@@ -107,14 +108,17 @@ async def citations(
 
 def _need_citations(sentences: Sequence[CitedSentence], uncited: str) -> None:
     if any(s.unknown for s in sentences):
-        raise NotApplicable("the response cites links, and no context has one to compare with")
+        raise NotApplicable("the response cites links, but no context has a link")
     if uncited == "apart":
         raise NotApplicable("the response cites nothing")
 
 
 class _Support(NamedTuple):
-    """How what a sentence cites supports it: P(entailment) of the best of it, of each passage
-    that was read by its context, and the windows that say most, best first."""
+    """The support of a sentence by its citations.
+
+    P(entailment) of the best citation and of each passage read by its context, and the best windows
+    in order.
+    """
 
     best: float
     by_context: dict[int, float]
@@ -122,7 +126,7 @@ class _Support(NamedTuple):
 
 
 class _Reading(NamedTuple):
-    """The windows that judge a sentence, and the text of all that it cites, if that is short."""
+    """The windows that judge a sentence, and the joined cited text if it is short."""
 
     text: str
     windows: list[SourceWindow]
@@ -151,7 +155,7 @@ def _readings(
     sources: dict[int, Source],
     top: int,
 ) -> dict[int, _Reading]:
-    """By sentence, what judges it; of those alone that state something and cite what is there."""
+    """Return, for each sentence with a statement and existing citations, its windows."""
     said = [Span(s.span.start, s.span.end, s.said) for s in sentences]
     texts = stated_sentences(record, said)
     cut: dict[int, list[SourceWindow]] = {}
@@ -210,7 +214,7 @@ def _judged(
         return None, "list"
     if support is not None:
         return 1 - support.best, "supported" if support.best > EVEN else "unsupported"
-    if sentence.cites and sentence.said:  # what it cites is blank
+    if sentence.cites and sentence.said:  # the cited text is blank
         return 1.0, "unsupported"
     if sentence.unknown:
         return None, "unknown"
@@ -254,5 +258,5 @@ class _Tally:
             "cited": cited,
             "uncited": labels.get("uncited", 0),
             **self._counts,
-            **{name: texts[:_KEPT] for name, texts in self._found.items()},
+            **{name: texts[:_MAX_LISTED] for name, texts in self._found.items()},
         }

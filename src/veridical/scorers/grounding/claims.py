@@ -1,4 +1,4 @@
-"""Claims: which statements of the answer are supported, contradicted or neither, and where."""
+"""Claims of the answer: supported, contradicted or neutral, with places."""
 
 from __future__ import annotations
 
@@ -30,14 +30,13 @@ from veridical.text.passages import SIZE
 from veridical.text.spans import Span
 
 Weight = Annotated[float, Field(ge=0, le=1)]
-_KEPT = 20  # reasons why a model's claims were left out
+_MAX_LISTED_REASONS = 20  # for rejected claims
 
 
 def _costs(
     extractor: str, checker: str, select: Selection, ranker: str | None, **others: Any
 ) -> set[Cost]:
-    """What the parts ask for. Said before any work is done, so that what does not fit together
-    is found then."""
+    """Return the costs of extractor, checker and selection, before any work is done."""
     others_ask = extractors.costs_of(extractor) | selection_costs(select)
     used = others_ask | majority.options_of(checker)
     options = {name: others[name] for name in ("nli", "llm", "shots", "model")}
@@ -45,11 +44,11 @@ def _costs(
     for name, value in options.items():
         if value is not None and name not in used:
             raise UsageError(
-                f"claims(extractor={extractor}, checker={checker}, select={select}) has no use for "
-                f"{name}={value}: leave it out"
+                f"claims(extractor={extractor}, checker={checker}, select={select}) does not use "
+                f"{name}; remove {name}={value}"
             )
     if ranker is not None and select != "cross_encoder":
-        raise UsageError(f"ranker={ranker} is for select=cross_encoder, not select={select}")
+        raise UsageError(f"ranker={ranker} requires select=cross_encoder, not select={select}")
     _checkers(checker, options)
     rules.find_rule(others["aggregate"])
     ReadingOptions(select, others["top"], ranker, others["window"])
@@ -72,7 +71,7 @@ def _models(
     proxy: str | None,
     **_: object,
 ) -> dict[str, list[str | None]]:
-    """The models that the parts ask, by kind."""
+    """Return the models that the parts use, by kind."""
     found = majority.models_of(checker, nli=nli, llm=llm)
     if select == "cross_encoder":
         found["nli"].append(ranker or nli)
@@ -119,71 +118,70 @@ async def claims(
     shots: Literal[0, 1, 3] = 0,
     place: Literal["words", "embeddings"] = "words",
 ) -> Score:
-    """Whether the sources entail each claim of the response.
+    """Entailment of each claim of the response by the sources.
 
-    The response is taken apart into claims, each claim is checked by passages of the sources, and
+    The response is split into claims, each claim is checked against passages of the sources, and
     the verdicts are merged and aggregated. A claim's risk is 1 - P(entailment).
 
     Args:
-        against: ``auto`` takes contexts where the record has them, else reference, else samples.
-            Contexts, and references, are read together; each sample is a source of its own, and
-            the mean of their verdicts counts.
-        extractor: ``response``, ``sentences``, ``clauses``, ``triplets``, ``spacy``; by an LLM
+        against: ``auto`` takes contexts if the record has them, else reference, else samples. All
+            contexts, or all references, are read together; each sample is a separate source, and
+            their verdicts are averaged.
+        extractor: ``response``, ``sentences``, ``clauses``, ``triplets``, ``spacy``; with an LLM
             ``llm_triplets``, ``llm_triplets_plain``, ``llm_subsentence``, ``llm_chained`` (claims
-            made of triplets), ``llm_atomic``, or in the manner of four papers ``llm_zhang``,
-            ``llm_farquhar``, ``llm_mohri``, ``llm_jiang``;
-            ``trained|FILE`` asks the tagger in FILE (``veridical train extractor``);
-            ``given`` takes the statements or triplets that the record has in a field ``claims``.
-        checker: ``nli``, as published; ``nli_words``, a quarter of whose verdict is the words that
-            claim and passage share, and whose model reads the passage's two sentences nearest the
-            claim alone, too, which orders better with the embedded NLI model; ``llm``,
-            ``llm_joint`` or ``repc``. Several, parted by commas, vote on each claim:
-            ``checker="nli_words, nli|base, llm"``; ``|MODEL`` names the NLI model or the LLM of
-            one. The label of most of them counts, of equally common ones that of the checker
-            named first; the probabilities are the mean of those that say it. RefChecker asks one
-            checker: the vote is its ``major`` rule of claims, taken over checkers.
-        merge: of passages: ``about`` takes entailment from the passage that entails the claim
-            best and contradiction from the one most about it alone, as one about something else
-            contradicts nothing. ``any`` is as published: entailment if any passage entails the
-            claim, else contradiction if any contradicts it, else neutral. ``conflict`` is
-            ``about`` for each source, and where sources contradict each other the mean of both
-            sides, which are both shown.
-        aggregate: of claims: ``strict``, the largest risk; ``soft``, the mean; ``major``, the
-            median; ``rate``, the share of claims not labelled entailment; ``weighted``, the mean
-            of the classes' weights by their probabilities; or a rule of one's own
+            made of triplets), ``llm_atomic``, or, following four papers, ``llm_zhang``,
+            ``llm_farquhar``, ``llm_mohri``, ``llm_jiang``; ``trained|FILE`` asks the tagger in FILE
+            (``veridical train extractor``); ``given`` takes the statements or triplets in the
+            record's field ``claims``.
+        checker: ``nli``, as published; ``nli_words``, ``llm``, ``llm_joint`` or ``repc``.
+            ``nli_words`` suits the embedded NLI model: word overlap has a quarter of the weight,
+            and the model also judges the two sentences of the passage closest to the claim. Several
+            checkers, separated by commas, vote on each claim: ``checker="nli_words, nli|base,
+            llm"``; ``|MODEL`` names a checker's NLI model or LLM. The majority label counts; in a
+            tie, that of the checker named first. The probabilities are the mean over the checkers
+            with that label. RefChecker uses one checker; the vote applies its ``major`` rule to
+            checkers.
+        merge: how the verdicts of passages are merged. ``about`` takes entailment from the passage
+            with the highest P(entailment), and contradiction only from the passage closest to the
+            claim. ``any`` is as published: entailment if any passage entails the claim, else
+            contradiction if any contradicts it, else neutral. ``conflict`` applies ``about`` to
+            each source; if sources contradict each other, it averages both sides and shows both.
+        aggregate: aggregation over claims: ``strict``, the maximum risk; ``soft``, the mean;
+            ``major``, the median; ``rate``, the share of claims not labelled entailment;
+            ``weighted``, the mean of the class weights by probability; or a custom rule
             (:func:`veridical.claims.rule`).
-        weights: of entailment, neutral and contradiction, each in [0, 1], for ``weighted``.
-        select: passages a claim is checked by where there are more than ``top``: ``bm25``,
+        weights: weights of entailment, neutral and contradiction, each in [0, 1], for ``weighted``.
+        select: selection of passages for a claim if there are more than ``top``: ``bm25``,
             ``embedding``, ``cross_encoder``, or ``all``. With ``merge=about`` and
-            ``checker=nli_words`` those that cannot entail it best are not read, but by ``all``.
-        top: how many, at least 1.
+            ``checker=nli_words``, passages that cannot have the highest P(entailment) are skipped,
+            except by ``all``.
+        top: number of passages per claim, at least 1.
         ranker: NLI model of ``cross_encoder``; that of ``nli`` if None.
-        window: characters of a passage of whole sentences, at least 100.
-        nli: NLI model of the checker; the run's own if None.
-        llm: of extractor and checker; the run's own if None.
+        window: characters per passage of whole sentences, at least 100.
+        nli: NLI model of the checker; the run's default if None.
+        llm: LLM of extractor and checker; the run's default if None.
         proxy: language model whose hidden states ``repc`` reads.
-        model: file that ``repc`` was trained into.
+        model: file of the trained ``repc`` classifier.
         shots: examples in the prompt of ``llm`` (0, 1 or 3) and ``llm_joint`` (0 or 3).
-        place: where in the response a claim comes from: by the ``words`` that they share; or, where
-            its sentence lacks half of its words, by ``embeddings`` of those and of the sentences,
-            as published ("William King died early": "He passed away young").
+        place: how a claim is located in the response: by shared ``words``; or by ``embeddings``, as
+            published, if its sentence lacks half of its words ("William King died early": "He
+            passed away young").
 
-    ``raw`` has the aggregated ``risk``; the ``label`` of the response (by majority where the rule
-    is ``major``, else strict: contradiction if any claim is, else neutral if any is); the shares of
-    ``entailment``, ``neutral``, ``contradiction`` and of ``hallucination`` (the latter two);
-    ``abstain``; and in the order of the units ``claims``: each one's ``text``, ``triplet``,
-    ``sentence``, ``parts`` (its runs of words in the response), ``category``, ``conflict``, and
-    what each item of its evidence ``says``; of several checkers also ``votes``, what each says
-    of it. ``left_out`` tells what a model wrote that was no
-    claim.
+    ``raw`` has the aggregated ``risk``; the ``label`` of the response (by majority with ``major``,
+    else strict: contradiction if any claim is, else neutral if any is); the shares of
+    ``entailment``, ``neutral``, ``contradiction`` and ``hallucination`` (the sum of the last two);
+    ``abstain``; and ``claims``, in the order of the units. Each claim has ``text``, ``triplet``,
+    ``sentence``, ``parts`` (its runs of words in the response), ``category``, ``conflict``, and the
+    label of each evidence item under ``says``; with several checkers also their ``votes``.
+    ``left_out`` lists model output that was rejected as a claim.
 
-    A claim in a language that the NLI model does not read has no risk, and its unit the reason
-    ``language``; so has each claim where the model reads none of the sources, and a claim that the
-    sources it reads leave open where it does not read all. These units come last.
+    A claim in a language that the NLI model does not support has no risk, and its unit has the
+    reason ``language``. The same holds if the model supports the language of no source, or if some
+    sources are unsupported and the others leave the claim neutral. These units come last.
 
-    A response that declines to answer is scored: risk 0, as nothing is claimed, labelled
-    ``abstain``, without units. To one that claims nothing else the scorer does not apply. A claim
-    that could not be checked fails the record: what is not known must not look harmless.
+    A response that declines to answer claims nothing: risk 0, labelled ``abstain``, without units.
+    A response without a claim is not applicable. A claim that could not be checked fails the
+    record, as an unknown must not look harmless.
     """
     reading = ReadingOptions(select, top, ranker or nli, window, merge)
     sources = record.against(against)
@@ -205,7 +203,7 @@ async def claims(
     named = _checkers(checker, options)
     verdicts = await majority.judge_by(named, spoken, read, evidence, reading)
     if len(read) < len(sources) and sources[0].kind != "sample":
-        # a source that is not read may say what those that are do not tell
+        # an unsupported source may contain what the others lack
         unread += [v.claim for v in verdicts if v.label == "neutral"]
         verdicts = [v for v in verdicts if v.label != "neutral"]
     if not verdicts:
@@ -215,7 +213,7 @@ async def claims(
 
 
 async def _gate(record: Record, evidence: Evidence, checker: str, nli: str | None) -> LanguageGate:
-    """The gate of the NLI model that alone checks claims; open for other checkers."""
+    """Return the language gate of the NLI checker; an open one for other checkers."""
     seats = majority.seats(checker)
     if any(seat.asks != "nli" for seat in seats):
         return OPEN
@@ -225,7 +223,7 @@ async def _gate(record: Record, evidence: Evidence, checker: str, nli: str | Non
 def _by_language(
     record: Record, extraction: Extraction, gate: LanguageGate
 ) -> tuple[list[Claim], list[Claim]]:
-    """The claims that the checker reads, and those that it does not."""
+    """Split the claims into those in supported languages and the others."""
     reads = [gate.reads_sentence(s) for s in record.sentences]
     claims = extraction.claims
     return [c for c in claims if reads[c.sentence]], [c for c in claims if not reads[c.sentence]]
@@ -288,7 +286,7 @@ def _claim(claim: Claim) -> dict[str, Any]:
 
 
 def _checkers(names: str, options: dict[str, Any]) -> dict[str, Checker]:
-    """The checkers with those of the options that they take; the extractor may take the others."""
+    """Build the checkers, each with the options it accepts; the extractor may take the others."""
     accepted = majority.options_of(names)
     return majority.find_checkers(names, **{k: v for k, v in options.items() if k in accepted})
 
@@ -319,5 +317,5 @@ def _raw(
             ),
             *({**_claim(c), "category": None, "conflict": False, "says": []} for c in unread),
         ],
-        "left_out": list(extraction.left_out[:_KEPT]),
+        "left_out": list(extraction.left_out[:_MAX_LISTED_REASONS]),
     }

@@ -1,4 +1,4 @@
-"""Context precision: do the contexts that hold the answer stand before those that do not?"""
+"""Context precision: ranking of useful contexts above others."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from veridical.scorers.grounding._reference_statements import (
 )
 from veridical.text.passages import windows
 
-#: A context is useful from this P(entailment) of a statement on.
+#: Minimum P(entailment) of a statement for a context to be useful.
 EVEN = 0.5
 
 
@@ -51,29 +51,31 @@ async def context_precision(
     nli: str | None = None,
     llm: str | None = None,
 ) -> Score:
-    """Rank-aware precision of the contexts: whether useful ones come first. Measures retrieval.
+    """Rank-aware precision of the contexts, a measure of retrieval.
 
-    With v(k) = 1 where the k-th context alone entails a statement of the gold answer, else 0, and
-    precision@k the share of such among the first k: the sum of v(k) precision@k over the number of
-    such contexts (average precision); 0 where there is none. Published, an LLM says which contexts
-    are useful. Of several references, a context is useful by any.
+    A context is useful if it alone entails a statement of the gold answer: v(k) = 1 for the k-th,
+    else 0. With precision@k the share of useful contexts among the first k, the value is the sum of
+    v(k) precision@k over the number of useful contexts (average precision), or 0 if there are none.
+    In the published form an LLM decides which contexts are useful. With several references,
+    entailing a statement of any is enough.
 
     Args:
-        of: whose statements make a context useful: the ``reference``'s; or the ``response``'s,
-            which asks no gold answer, and measures what the answer took from the contexts.
-        at: how many contexts are looked at, the first ones.
-        extractor, checker: as of ``claims``.
-        top: windows of a long context that a statement is checked by.
-        nli: NLI model of the checker; the run's own if None.
-        llm: of the checkers ``llm`` and ``llm_joint``; the run's own if None.
+        of: the text whose statements make a context useful: the ``reference``; or the ``response``,
+            which needs no gold answer and measures the answer's use of the contexts.
+        at: number of leading contexts to evaluate.
+        extractor, checker: as in ``claims``.
+        top: number of windows of a long context per statement.
+        nli: NLI model of the checker; the run's default if None.
+        llm: LLM of the checkers ``llm`` and ``llm_joint``; the run's default if None.
 
-    ``raw`` has the ``precision``; under ``useful`` and ``probabilities``, for each context in
-    order, whether it is useful and the largest P(entailment). The risk is 1 - precision. No
-    verdict rests on it.
+    ``raw`` has the ``precision`` and, for each context in order, ``useful`` (a boolean) and
+    ``probabilities`` (the largest P(entailment)). The risk is 1 - precision. It does not affect the
+    verdict.
 
     Raises:
-        NotApplicable: no context; no reference that states anything (or, of the response, it is
-            blank, declines or states nothing); or the NLI model does not read their script.
+        NotApplicable: there is no context; no reference states anything (or, with ``of=response``,
+            the response is blank, declines or states nothing); or the NLI model does not support
+            their script.
     """
     sources = record.against("contexts")[:at]
     if of == "response":
@@ -105,8 +107,7 @@ async def context_precision(
 
 
 def ranked_precision(useful: Sequence[bool]) -> float:
-    """Average precision of a ranking: the mean over useful places of the share of useful ones up
-    to there; 0 where none is.
+    """Compute the average precision of a ranking; 0 if nothing is useful.
 
     >>> ranked_precision([True, False, True]), ranked_precision([False, True])
     (0.8333333333333333, 0.5)

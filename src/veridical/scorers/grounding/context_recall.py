@@ -1,4 +1,4 @@
-"""Context recall: do the contexts hold what a gold answer says?"""
+"""Context recall: share of a gold answer that the contexts entail."""
 
 from __future__ import annotations
 
@@ -43,27 +43,26 @@ async def context_recall(
     nli: str | None = None,
     llm: str | None = None,
 ) -> Score:
-    """Share of the reference's statements that the contexts entail: a measure of retrieval.
+    """Share of the reference's statements that the contexts entail, a measure of retrieval.
 
     recall = statements of the gold answer that the contexts entail / all its statements. The
-    response is not looked at, so no verdict rests on this. Of several references the one with the
-    largest recall counts.
+    response is not used, so the score does not affect the verdict. Of several references the one
+    with the largest recall counts.
 
     Args:
-        counting: ``labels`` counts statements labelled entailment; ``expected`` adds up
-            P(entailment).
-        extractor, checker: as of ``claims``.
-        top: passages that a statement is checked by.
-        nli: NLI model of the checker; the run's own if None.
-        llm: of the checkers ``llm`` and ``llm_joint``; the run's own if None.
+        counting: ``labels`` counts statements labelled entailment; ``expected`` sums P(entailment).
+        extractor, checker: as in ``claims``.
+        top: number of passages per statement.
+        nli: NLI model of the checker; the run's default if None.
+        llm: LLM of the checkers ``llm`` and ``llm_joint``; the run's default if None.
 
-    ``raw`` has the ``recall``, the index of the ``reference`` that was taken, and its
-    ``statements``, each with its place in the reference, ``label``, ``probability`` of entailment
-    and ``evidence`` (a place in the context ``index``). The risk is 1 - recall.
+    ``raw`` has the ``recall``, the index of the ``reference`` used, and its ``statements``, each
+    with its place in the reference, ``label``, ``probability`` of entailment and ``evidence`` (a
+    place in the context ``index``). The risk is 1 - recall.
 
     Raises:
-        NotApplicable: no context, no reference that states anything; or the NLI model does not
-            read their script.
+        NotApplicable: there is no context; no reference states anything; or the NLI model does not
+            support their script.
     """
     judging = Judging(extractor, checker, top, nli, llm)
     sources = record.against("contexts")

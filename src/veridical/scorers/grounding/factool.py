@@ -1,4 +1,4 @@
-"""FacTool: the share of a response's claims that are factual by evidence (Chern et al. 2023)."""
+"""FacTool: share of factual claims, by evidence (Chern et al. 2023)."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from veridical.scorers.grounding._precision import (
 )
 from veridical.text.refusals import abstains
 
-#: Templates: to find claims, and to check one.
+#: Templates to extract claims and to check one.
 PROMPTS = ("factool_claims", "factool_check")
 _KEY = "claims"
 
@@ -80,25 +80,25 @@ async def factool(
     llm: str | None = None,
     nli: str | None = None,
 ) -> Score:
-    """The share of the response's claims that are factual by the sources.
+    """Share of the response's claims that are factual according to the sources.
 
-    A language model lists the claims of the whole response with pronouns resolved, and tells of
-    each, after its reasons, whether it is factual by the evidence. Published, that is what a
-    search engine finds; here it is the record's own texts.
+    A language model lists the claims of the whole response, with pronouns resolved. For each claim
+    it gives reasons, then judges from the evidence whether the claim is factual. In the paper a
+    search engine finds the evidence; here it is the record's own texts.
 
     Args:
-        against: ``auto`` takes contexts where the record has them, else reference.
-        extractor: a claim extractor in place of the published prompt; with ``clauses`` and
+        against: ``auto`` takes contexts if the record has them, else reference.
+        extractor: a claim extractor instead of the published prompt; with ``clauses`` and
             ``checker=nli`` no LLM is called.
-        checker: ``llm`` asks True or False; ``nli`` takes what is entailed for factual.
-        top: passages that a claim is checked by.
-        llm: the endpoint asked; the run's own if None.
-        nli: NLI model of ``checker=nli``; the run's own if None.
+        checker: ``llm`` asks True or False; ``nli`` counts entailed claims as factual.
+        top: number of passages per claim.
+        llm: endpoint to call; the run's default if None.
+        nli: NLI model of ``checker=nli``; the run's default if None.
 
-    ``raw`` has the ``precision``, whether the response is ``factual`` as a whole (all its claims
-    are), each verdict with its reasons under ``claims``, and what a model wrote that was no claim
-    under ``left_out``. Units are as of ``factscore``. ``risk`` is 1 - precision. Not applicable to
-    a response that declines to answer or claims nothing.
+    ``raw`` has the ``precision``; ``factual``, true if all claims are; each verdict with its
+    reasons under ``claims``; and model output rejected as a claim under ``left_out``. Units are as
+    in ``factscore``. ``risk`` is 1 - precision. A response that declines to answer or claims
+    nothing is not applicable.
     """
     sources = record.against(against, auto=AUTO)
     published: Extractor = partial(_extract, llm=llm)
@@ -125,7 +125,7 @@ def _parts(claim: Claim, passages: Sequence[str]) -> dict[str, Any]:
 
 
 async def _extract(record: Record, evidence: Evidence, *, llm: str | None) -> Extraction:
-    """The claims that a language model lists, in the published form."""
+    """Request the list of claims from a language model, in the published form."""
     response = record.need_answer()
     if abstains(response):
         return Extraction((), abstained=True)

@@ -1,4 +1,4 @@
-"""FActScore: the share of a response's atomic facts that the sources support (Min et al. 2023)."""
+"""FActScore: share of supported atomic facts (Min et al. 2023)."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ from veridical.scorers.grounding._precision import (
     details,
 )
 
-#: Templates: with the topic, and without one.
+#: Templates with and without a topic.
 PROMPTS = ("factscore_check_topic", "factscore_check")
 _EXTRACTOR = "llm_atomic"
-_MOST = 1000  # facts that gamma may ask for
+_MAX_GAMMA_FACTS = 1000
 
 
 def _costs(extractor: str, checker: Judge, nli: str | None, **_: object) -> set[Cost]:
@@ -64,35 +64,34 @@ async def factscore(
     against: Sources = "auto",
     extractor: ExtractorName = _EXTRACTOR,
     checker: Judge = "llm",
-    gamma: Annotated[float, Field(ge=0, le=_MOST)] = 0.0,
+    gamma: Annotated[float, Field(ge=0, le=_MAX_GAMMA_FACTS)] = 0.0,
     top: Annotated[int, Field(ge=1, le=1000)] = 5,
     llm: str | None = None,
     nli: str | None = None,
 ) -> Score:
-    """The share of the response's atomic facts that the sources support.
+    """Share of the response's atomic facts that the sources support.
 
-    A language model breaks each sentence down into facts, and tells of each fact whether it is
-    true by the passages, in answer to a question about the topic: ``meta.topic``, else the prompt.
-    Published, passages come from Wikipedia; here they are the record's own.
+    A language model splits each sentence into facts and judges from the passages whether each fact
+    is true, given the topic: ``meta.topic``, else the prompt. In the paper passages come from
+    Wikipedia; here they are the record's own.
 
     Args:
-        against: ``auto`` takes contexts where the record has them, else reference.
-        extractor: what finds the facts: ``llm_atomic`` asks as published, sentence by sentence; or
+        against: ``auto`` takes contexts if the record has them, else reference.
+        extractor: extractor of the facts: ``llm_atomic``, as published, sentence by sentence; or
             any other claim extractor. With ``clauses`` and ``checker=nli`` no LLM is called.
-        checker: ``llm`` asks True or False; ``nli`` takes what is entailed for supported.
-        gamma: facts from which on length is not held against a response: with n facts, at most
-            gamma, the share is multiplied by exp(1 - gamma / n). 0 leaves it, as the paper does;
-            the released program takes 10.
-        top: passages that a fact is checked by.
-        llm: the endpoint asked; the run's own if None.
-        nli: NLI model of ``checker=nli``; the run's own if None.
+        checker: ``llm`` asks True or False; ``nli`` counts entailed facts as supported.
+        gamma: length penalty: with n facts, n at most gamma, the share is multiplied by exp(1 -
+            gamma / n). 0 disables it, as in the paper; the released program uses 10.
+        top: number of passages per fact.
+        llm: endpoint to call; the run's default if None.
+        nli: NLI model of ``checker=nli``; the run's default if None.
 
-    ``raw`` has ``score`` = ``precision`` x ``penalty``, the number of ``facts`` and how many are
-    ``supported``, each with its verdict under ``claims``, and what a model wrote that was no fact
-    under ``left_out``. A unit's ``raw`` is 1 where the fact is supported, else 0, and its risk
-    1 - P(supported): by token probabilities where the server gives them, in which case more than
-    1/2 is supported. ``risk`` is 1 - score. Not applicable to a response that declines to answer,
-    as published, or claims nothing.
+    ``raw`` has ``score`` = ``precision`` x ``penalty``, the numbers of ``facts`` and of
+    ``supported`` ones, each with its verdict under ``claims``, and model output rejected as a fact
+    under ``left_out``. A unit's ``raw`` is 1 if the fact is supported, else 0, and its risk is 1 -
+    P(supported). P(supported) comes from token probabilities if the server returns them; more than
+    1/2 is then supported. ``risk`` is 1 - score. A response that declines to answer, as published,
+    or claims nothing is not applicable.
     """
     sources = record.against(against, auto=AUTO)
     extraction = await claims_of(record, evidence, extractors.find_extractor(extractor, llm))
@@ -116,7 +115,7 @@ async def factscore(
 
 
 def length_penalty(facts: int, gamma: float) -> float:
-    """What a response with so few facts is multiplied by: 1 where there are more than ``gamma``.
+    """Return the factor for a response with few facts: 1 if there are more than ``gamma``.
 
     >>> length_penalty(10, 10), round(length_penalty(5, 10), 4)
     (1.0, 0.3679)

@@ -1,4 +1,4 @@
-"""Factual correctness: the statements of the answer and of the gold answer, each by the other."""
+"""Factual correctness: mutual entailment of answer and gold answer statements."""
 
 from __future__ import annotations
 
@@ -48,37 +48,39 @@ async def factual_correctness(
 ) -> Score:
     """Precision, recall and F1 of the response's statements against a gold answer's.
 
-    Precision is the share of the response's statements that the reference entails; recall the
-    share of the reference's that the response entails; F1 is 2 P R / (P + R), and 0 where both
-    are 0. A correct answer that says more than the gold answer loses precision, one that says less
-    loses recall: it is equality of content that is measured, not truth. Of several references the
-    one with the best score counts.
+    Precision is the share of the response's statements that the reference entails; recall the share
+    of the reference's that the response entails; F1 is 2 P R / (P + R), and 0 where both are 0. A
+    correct answer that says more than the gold answer loses precision, and one that says less loses
+    recall: the score measures equal content, not truth. Of several references the one with the best
+    score counts.
 
     Args:
-        mode: which of the three is the ``score``; the risk is 1 - score.
-        counting: ``labels`` counts statements labelled entailment, so that short answers have a
-            few values only; ``expected`` adds up P(entailment) instead.
-        extractor, checker: as of ``claims``.
-        top: passages that a statement is checked by.
-        nli: NLI model of the checker; the run's own if None.
-        llm: of the checkers ``llm`` and ``llm_joint``; the run's own if None.
+        mode: statistic used as ``score``; the risk is 1 - score.
+        counting: ``labels`` counts statements labelled entailment, which gives few distinct values
+            for short answers; ``expected`` sums P(entailment).
+        extractor, checker: as in ``claims``.
+        top: number of passages per statement.
+        nli: NLI model of the checker; the run's default if None.
+        llm: LLM of the checkers ``llm`` and ``llm_joint``; the run's default if None.
 
-    ``raw`` has ``score``, ``precision``, ``recall`` and ``f1``, all in [0, 1]; ``statements``, how
-    many the response makes; the index of the ``reference`` that was taken; and its statements under
+    ``raw`` has ``score``, ``precision``, ``recall`` and ``f1``, all in [0, 1]; ``statements``, the
+    number in the response; the index of the ``reference`` used; and its statements under
     ``recalled``, each with its place in the reference, ``label``, ``probability`` of entailment and
     the ``evidence`` (a place in the response). Units are the response's statements: risk 1 -
     P(entailment), the label, and evidence in the reference.
 
-    The verdict follows the units, so an answer that leaves out most of the reference, and says
-    nothing else, is supported.
+    The verdict follows the units, so an answer that omits most of the reference and adds nothing is
+    supported.
 
     Raises:
         NotApplicable: the response is blank, declines to answer or states nothing; no reference
-            states anything; or the NLI model does not read their script.
+            states anything; or the NLI model does not support their script.
     """
     judging = Judging(extractor, checker, top, nli, llm)
     statements = await response_statements(record, evidence, extractor)
-    answer = [Source("reference", 0, record.answer)]  # read as an answer to the question is
+    answer = [
+        Source("reference", 0, record.answer)
+    ]  # read, like the response, as an answer to the question
     found = []
     for source, gold in await gold_statements(record, evidence, extractor):
         made = await verdicts(statements, [source], evidence, judging)
@@ -89,7 +91,7 @@ async def factual_correctness(
 
 
 class _Correctness(NamedTuple):
-    """The statements of the response by one reference, and of that by the response."""
+    """Statements of the response judged by one reference, and vice versa."""
 
     reference: int
     made: list[Verdict]
@@ -99,7 +101,7 @@ class _Correctness(NamedTuple):
 
     @property
     def values(self) -> dict[str, float]:
-        """Precision, recall and F1."""
+        """Return precision, recall and F1."""
         p = entailed(self.made, self.counting) / len(self.made)
         r = entailed(self.recalled, self.counting) / len(self.recalled)
         f1 = 2 * p * r / (p + r) if p + r else 0.0

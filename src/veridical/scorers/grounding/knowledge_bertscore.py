@@ -33,20 +33,20 @@ async def knowledge_bertscore(
 ) -> Score:
     """BERTScore F1 of the response (candidate) with the knowledge (reference).
 
-    Long contexts are read whole, by windows. Of several contexts the one with the best F1
-    counts: an answer needs one passage that carries it.
+    Long contexts are read completely, in windows. Of several contexts the one with the best F1
+    counts, as one supporting passage is enough.
 
     Args:
         baseline: rescaling, as in ``bert_score``.
         against: ``contexts`` or ``reference``.
 
-    ``raw`` is ``{"f1", "precision", "recall", "best"}`` (confidence), ``best`` being the index of
+    ``raw`` is ``{"f1", "precision", "recall", "best"}`` (confidence), with ``best`` the index of
     the context; the risk is 1 - F1 before rescaling.
     """
     response = record.need_answer()
     sources = record.against(against)
     p, r = await evidence.bertscore([response], [s.text for s in sources])
-    f = f1(p, r)[0].round(6)  # before the best is chosen, so that rounding noise does not choose
+    f = f1(p, r)[0].round(6)  # before the maximum, so that rounding noise does not decide
     best = int(np.argmax(f))
     value, precision, recall = rescaled(np.array([f[best], p[0, best], r[0, best]]), baseline)
     raw = {

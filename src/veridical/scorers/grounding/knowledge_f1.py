@@ -1,4 +1,4 @@
-"""Knowledge-F1: token overlap of an answer with the knowledge it should rest on."""
+"""Knowledge-F1: token overlap of an answer with its knowledge."""
 
 from __future__ import annotations
 
@@ -18,13 +18,15 @@ _NO_PUNCTUATION = str.maketrans("", "", string.punctuation)
 
 
 def normalized_tokens(text: str) -> list[str]:
-    """Lower-case tokens between white space, without ASCII punctuation or English articles."""
+    """Return lower-case tokens between white space, without ASCII punctuation or English
+    articles.
+    """
     bare = text.lower().translate(_NO_PUNCTUATION)
     return [token for token in bare.split() if token not in _ARTICLES]
 
 
 def token_f1(response: Sequence[str], knowledge: Sequence[str]) -> float:
-    """F1 of two bags of tokens, in [0, 1]; 0 where either is empty."""
+    """Compute the F1 of two bags of tokens, in [0, 1]; 0 if either is empty."""
     shared = sum((Counter(response) & Counter(knowledge)).values())
     return 2 * shared / (len(response) + len(knowledge)) if shared else 0.0
 
@@ -40,14 +42,15 @@ def token_f1(response: Sequence[str], knowledge: Sequence[str]) -> float:
 async def knowledge_f1(
     record: Record, evidence: Evidence, *, against: Against = "contexts"
 ) -> Score:
-    """F1 between the tokens of the response and those of the knowledge, as bags.
+    """F1 between the bags of tokens of the response and of the knowledge.
 
     Tokens are normalised as in SQuAD: lower case, no ASCII punctuation, no "a", "an", "the", split
-    at white space. Several contexts are joined; of several references the best counts; over
-    samples the mean is taken. ``raw`` is the F1, in [0, 1]; risk is one minus it.
+    at white space. Several contexts are joined; of several references the best counts; values of
+    samples are averaged. ``raw`` is the F1, in [0, 1]; ``risk = 1 - raw``.
 
     Raises:
-        NotApplicable: blank response, no source, or no token left in the response.
+        NotApplicable: the response is blank or has no token after normalisation, or there is no
+            source.
     """
     tokens = normalized_tokens(record.need_answer())
     if not tokens:

@@ -1,4 +1,4 @@
-"""Knowledge precision: the share of an answer's words that its sources contain."""
+"""Knowledge precision: share of an answer's words in its sources."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from veridical.errors import NotApplicable
 from veridical.text.citations import without_markers
 from veridical.text.stems import content_stems
 
-#: Words added to each count, so that one new word of two does not weigh as five of ten.
+#: Pseudo-counts for smoothing: one new word of two weighs less than five of ten.
 _PSEUDO_FOUND, _PSEUDO_WORDS = 3, 4
 
 
@@ -26,14 +26,14 @@ _PSEUDO_FOUND, _PSEUDO_WORDS = 3, 4
 async def knowledge_precision(
     record: Record, evidence: Evidence, *, against: Against = "contexts"
 ) -> Score:
-    """Compute the share of content words of each sentence that the sources contain.
+    """Share of each sentence's content words that the sources contain.
 
-    Words are compared by their stems. Function words, citation marks and lead-ins do not count.
+    Words are compared by stem. Function words, citation marks and introductory phrases are ignored.
     All sources are read together.
 
-    A sentence's ``raw`` is that share, in [0, 1], smoothed by four words of which three are found;
-    a sentence without content words has no risk. The response's ``raw`` is the same over all its
-    sentences. Risk is one minus either.
+    A sentence's ``raw`` is that share, in [0, 1], smoothed by four pseudo-words, three of them
+    found; a sentence without content words has no risk. The response's ``raw`` is the same over all
+    its sentences. ``risk = 1 - raw`` for both.
 
     Source: K-Precision of Adlakha et al. 2023 ("Evaluating correctness and faithfulness of
     instruction-following models for question answering"), section 4, which counts all tokens of

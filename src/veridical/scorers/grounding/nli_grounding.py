@@ -1,4 +1,4 @@
-"""NLI grounding: does what the answer must rest on entail each of its sentences?"""
+"""NLI grounding: entailment of each sentence by its sources."""
 
 from __future__ import annotations
 
@@ -45,39 +45,38 @@ async def nli_grounding(
     risk: Literal["nonentailment", "contradiction"] = "nonentailment",
     top: Annotated[int, Field(ge=0, le=1000)] = 8,
 ) -> Score:
-    """1 - the probability that the best window of the contexts entails a sentence.
+    """1 - the probability that the best window of the sources entails a sentence.
 
-    Sources are read in windows of whole sentences (about 1200 characters, the last sentence of
-    one beginning the next), and those that can matter to a sentence judge it: each as a whole, and
-    by its two sentences that share most words with it, each alone. P(entailment) by a window is the
-    mean of that by the whole and the larger of the two, and of a sentence the largest over windows;
-    a window that cannot be the best is not read (see ``passage_verdicts``). P(contradiction) is
-    that of the window most about the sentence, by words they share (see ``MostAbout``), as a window
-    about something else contradicts nothing, and 0 if that one is not about the same matter (see
-    ``same_matter``); it is capped at 1 - P(entailment), and neutral is the rest.
+    Sources are read in windows of whole sentences (about 1200 characters, overlapping by one
+    sentence). Each relevant window judges a sentence twice: as a whole, and by each of its two
+    sentences that share most words with it. The window's P(entailment) is the mean of the first
+    value and the larger of the other two. A sentence takes the maximum over windows; windows that
+    cannot be the maximum are skipped (see ``passage_verdicts``). P(contradiction) comes only from
+    the window with most shared words (see ``MostAbout``), as other windows contradict nothing. It
+    is 0 if that window has another topic (see ``same_matter``), and capped at 1 - P(entailment);
+    neutral is the rest.
 
     Args:
-        against: contexts are read as one source, and so are references: one window that entails
-            a sentence is enough. Each sample is a source of its own, and the mean of their
-            probabilities counts.
-        risk: ``nonentailment``, or ``contradiction`` for what the sources speak against alone
-            (not applicable to a model without that class).
-        top: how many full windows judge a sentence: as many windows as hold that much text
-            (8: about 9600 characters), the best by BM25, and always the one most about it.
-            Sources no longer than that are read whole, and so are all for a sentence that shares
-            no word with them. 0 reads every window for every sentence, whatever the others say.
+        against: all contexts, or all references, are read as one source: one entailing window is
+            enough. Each sample is a separate source, and their probabilities are averaged.
+        risk: ``nonentailment``, or ``contradiction`` to count only what the sources contradict (not
+            applicable if the model has no such class).
+        top: number of full windows that judge a sentence, as an amount of text (8: about 9600
+            characters). Windows are ranked by BM25; the closest one is always included. Shorter
+            sources are read completely, and so are all sources for a sentence that shares no word
+            with them. 0 reads every window for every sentence.
 
-    A sentence in a language that the model does not read has no risk, and its reason is
-    ``language``; so has each where it reads none of the sources, and one that the sources it reads
-    do not tell where it does not read all.
+    A sentence in a language that the model does not support has no risk and the reason
+    ``language``. The same holds if the model supports the language of no source, or if some sources
+    are unsupported and the others leave the sentence neutral.
 
-    A short answer is judged with its question, as a statement; small talk around it ("Sure!") is
-    not judged (see ``stating_sentences``).
+    A short answer is combined with its question into a statement. Small talk ("Sure!") is not
+    judged (see ``stating_sentences``).
 
-    A sentence's ``raw`` is that risk, in [0, 1], and the response's the largest over sentences.
-    A sentence carries the merged ``probabilities``, the most probable class as ``label`` and, as
-    evidence, the sentence most about it in the best window (for the label contradiction: in the
-    window most about it) with the label's probability by that window.
+    A sentence's ``raw`` is that risk, in [0, 1], and the response's the maximum over sentences. A
+    sentence has the merged ``probabilities`` and the most probable class as ``label``. Its evidence
+    is the closest sentence in the best window (for the label contradiction, in the closest window),
+    with the label's probability by that window.
     """
     gate = await language_gate(record, evidence)
     read = source_windows(record, evidence, against, top, gate)
@@ -97,8 +96,9 @@ async def nli_grounding(
 
 
 async def window_verdicts(read: Windowed, evidence: Evidence, top: int) -> Verdicts:
-    """Verdicts on each pair of :meth:`~Windowed.pairs`; those that need not be read are left unread
-    unless ``top`` is 0."""
+    """Judge each pair of :meth:`~Windowed.pairs`; skippable pairs are skipped unless ``top`` is
+    0.
+    """
     pairs = read.pairs()
     alternatives = read.alternatives(pairs) if top else []
     return await passage_verdicts(evidence, pairs, alternatives=alternatives)
@@ -107,7 +107,7 @@ async def window_verdicts(read: Windowed, evidence: Evidence, top: int) -> Verdi
 def read_rows(
     pairs: Sequence[tuple[str, str]], verdicts: Verdicts
 ) -> dict[tuple[str, str], NDArray[np.float64]]:
-    """The (3,) probabilities of the pairs that were not left unread."""
+    """Return the (3,) probabilities of the pairs that were judged."""
     rows = zip(pairs, verdicts.probabilities, strict=True)
     return {pair: row for pair, row in rows if not np.isnan(row).any()}
 
@@ -118,8 +118,7 @@ def grounded_units(
     evidence: Evidence,
     risk: str = "nonentailment",
 ) -> list[Unit]:
-    """A unit for each sentence of what was ``read``, as :func:`nli_grounding` makes it of the (3,)
-    probabilities of the pairs of :meth:`~Windowed.pairs` that were judged."""
+    """Build a unit for each sentence of ``read`` from the (3,) probabilities of its pairs."""
     units = []
     for i, sentence in enumerate(read.sentences):
         merged = []
@@ -139,7 +138,7 @@ def grounded_units(
             spans = [(source, s) for s in window.passage.sentences]
             probability = float(judged[read.pair(i, place)][label])
             items.append(most_about_of(evidence, read.statements[i].text, spans, probability))
-        if read.partly and label == _NEUTRAL:  # a source that is not read may say it
+        if read.partly and label == _NEUTRAL:  # an unsupported source may state it
             units.append(unread_unit(sentence))
             continue
         e, c = probabilities[_ENTAILMENT], probabilities[_CONTRADICTION]

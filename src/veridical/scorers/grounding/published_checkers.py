@@ -1,4 +1,4 @@
-"""Scorers by fact checkers with published weights: AlignScore, HHEM, MiniCheck, FaithCritic."""
+"""Published fact checkers: AlignScore, HHEM, MiniCheck and FaithCritic."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from veridical.core.scores import SHOWN, Score, Unit
 from veridical.scorers.grounding._documents import documents, over_documents
 from veridical.text.spans import Span
 
-#: What is checked at once.
+#: Unit of the response that is checked at once.
 Piece = Literal["sentence", "response"]
-#: What these scorers declare alike.
+#: Declaration that these scorers share.
 _SHARED: dict[str, Any] = {"judges": True, "needs": {"against"}, "cost": "nli"}
 
 
@@ -37,21 +37,21 @@ async def alignscore(
     nli: str = "alignscore-large",
     piece: Piece = "sentence",
 ) -> Score:
-    """The mean over sentences of the best alignment with a chunk of the context.
+    """Mean over sentences of the best alignment with a chunk of the context.
 
     A sentence's value is the largest P(aligned) over chunks of the context of about 350 words, by
-    the head of three classes; the response's is the mean over sentences. ``raw`` (confidence) is
-    in [0, 1] and the risk ``1 - raw``. A sentence carries the three probabilities, by the same
-    merging as of any NLI model, and as evidence the sentence of the context most about it.
+    the three-class head; the response's is the mean over sentences. ``raw`` (confidence) is in [0,
+    1] and the risk ``1 - raw``. A sentence has the three probabilities, merged as for any NLI
+    model, and the closest sentence of the context as evidence.
 
     Args:
-        against: contexts are joined and read as one document; of references the best counts, over
-            samples the mean.
+        against: contexts are joined into one document; the best of several references counts;
+            values of samples are averaged.
         nli: ``alignscore-large``, ``alignscore-base`` (after ``veridical models convert`` of the
-            same name), or ``alignscore:FOLDER``; ``?mode=bin_sp`` or ``?mode=reg_sp`` after it
-            reads another head.
-        piece: ``sentence`` is published (the modes ``*_sp``). ``response`` asks about the whole
-            at once, for the modes ``nli``, ``bin`` and ``reg``.
+            same name), or ``alignscore:FOLDER``; append ``?mode=bin_sp`` or ``?mode=reg_sp`` for
+            another head.
+        piece: ``sentence`` is the published form (the modes ``*_sp``). ``response`` checks the
+            whole response at once, for the modes ``nli``, ``bin`` and ``reg``.
     """
     return await _checked(record, evidence, against, nli, piece, np.mean)
 
@@ -71,17 +71,17 @@ async def hhem(
     nli: str = "hhem",
     piece: Piece = "response",
 ) -> Score:
-    """The probability, by HHEM, that the context supports the response.
+    """Probability by HHEM that the context supports the response.
 
     ``raw`` (confidence) is the probability of the class "consistent", in [0, 1], and the risk
     ``1 - raw``.
 
     Args:
-        against: contexts are joined and read as one premise; of references the best counts, over
-            samples the mean.
-        nli: ``hhem``, or ``hhem:HUB_ID_OR_FOLDER`` for another of its architecture.
-        piece: ``response`` is judged whole (published). ``sentence`` judges each sentence, and
-            the least supported one is the response's value.
+        against: contexts are joined into one premise; the best of several references counts; values
+            of samples are averaged.
+        nli: ``hhem``, or ``hhem:HUB_ID_OR_FOLDER`` for another model of its architecture.
+        piece: ``response`` judges the whole response (published). ``sentence`` judges each sentence
+            and takes the minimum.
     """
     return await _checked(record, evidence, against, nli, piece, np.min)
 
@@ -101,19 +101,20 @@ async def minicheck(
     nli: str = "minicheck-flan-t5",
     piece: Piece = "sentence",
 ) -> Score:
-    """The probability that the best chunk of the document supports the least supported sentence.
+    """Probability that the best chunk of the document supports the least supported sentence.
 
     A sentence's value is the largest P(supported) over chunks of the document (500 words for
-    Flan-T5, 400 tokens for RoBERTa and DeBERTa); the response's is the least over sentences, as
-    one unsupported statement is enough. (The authors leave that to the user.) ``raw``
+    Flan-T5, 400 tokens for RoBERTa and DeBERTa); the response's is the minimum over sentences, as
+    one unsupported statement is enough. (The authors leave this choice to the user.) ``raw``
     (confidence) is in [0, 1] and the risk ``1 - raw``.
 
     Args:
-        against: contexts are joined and read as one document; of references the best counts, over
-            samples the mean.
+        against: contexts are joined into one document; the best of several references counts;
+            values of samples are averaged.
         nli: ``minicheck-flan-t5``, ``minicheck-roberta``, ``minicheck-deberta``, or
-            ``minicheck:HUB_ID_OR_FOLDER`` for another of their kind.
-        piece: ``sentence``, which the authors advise, or ``response`` for the whole at once.
+            ``minicheck:HUB_ID_OR_FOLDER`` for another model of their kind.
+        piece: ``sentence``, as the authors recommend, or ``response`` to check the whole response
+            at once.
     """
     return await _checked(record, evidence, against, nli, piece, np.min)
 
@@ -133,17 +134,17 @@ async def critic(
     nli: str = "critic",
     piece: Piece = "response",
 ) -> Score:
-    """The probability, by FaithCritic, that the response is a hallucination.
+    """Probability by FaithCritic that the response is a hallucination.
 
     ``raw`` and risk are the probability of the class "Hallucination" (1 of the checkpoint; 0 is
     "Entailment") of (knowledge, response), in [0, 1].
 
     Args:
-        against: contexts are joined and read as one knowledge; of references the best counts,
-            over samples the mean.
-        nli: ``critic``, or ``critic:HUB_ID_OR_FOLDER`` for another of its kind.
-        piece: ``response`` is judged whole (published). ``sentence`` judges each sentence, and
-            the worst one is the response's value.
+        against: contexts are joined into one knowledge text; the best of several references counts;
+            values of samples are averaged.
+        nli: ``critic``, or ``critic:HUB_ID_OR_FOLDER`` for another model of its kind.
+        piece: ``response`` judges the whole response (published). ``sentence`` judges each sentence
+            and takes the maximum.
     """
     score = await _checked(record, evidence, against, nli, piece, np.min)
     units = tuple(u.model_copy(update={"raw": u.risk}) for u in score.units)
@@ -158,16 +159,17 @@ async def _checked(
     piece: Piece,
     join: Callable[[Floats], Any],
 ) -> Score:
-    """Ask the NLI model ``nli`` whether the sources support each sentence, or the response, which
-    has the mean or the least of what it says.
+    """Judge the support of each sentence, or of the response, by the NLI model ``nli``.
 
-    Contexts are joined by newlines and read as one document, as the published codes are given
-    them; how a long one is read is the model's own matter. Of references the best counts, over
-    samples the mean. The evidence of a unit is the sentence that shares most words with it, in
-    the documents that support it best, with the probability of the label there.
+    The response takes the mean or the minimum over its sentences.
+
+    Contexts are joined by newlines into one document, as in the published codes; the model decides
+    how to read a long one. The best of several references counts; values of samples are averaged. A
+    unit's evidence is the sentence that shares most words with it, in the documents that support it
+    best, with the probability of the label there.
 
     Raises:
-        NotApplicable: the response is blank, or there is nothing to compare it with.
+        NotApplicable: the response is blank, or the record has no ``against`` field.
     """
     if piece == "sentence":
         spans = record.need_sentences()
@@ -181,7 +183,7 @@ async def _checked(
     for span, rows in zip(spans, table, strict=True):
         value = over_documents(docs, rows[:, 0].tolist())
         order = np.argsort(-rows[:, 0], kind="stable")
-        # Of samples the mean of all is told, of others what the best one says.
+        # Samples are averaged; for other sources the best one is reported.
         probabilities = rows.mean(axis=0) if docs[0].kind == "sample" else rows[order[0]]
         label = int(probabilities.argmax())
         places = order[: SHOWN if docs[0].kind == "sample" else 1]

@@ -1,4 +1,4 @@
-"""Reference match: does the answer mean what the gold answer says?"""
+"""Reference match: equivalence of the answer with a gold answer."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from veridical.text.short_answers import ShortMatch, changed, figures_differ, sh
 from veridical.text.spans import Span
 from veridical.text.statements import statement
 
-#: Weights of a short answer's share and of entailment, and the constant: a logistic regression on
+#: Weights of a short answer's share and of entailment, and the intercept: a logistic regression on
 #: the first 80 % of EfficientQA's graded predictions (Min et al. 2021).
 _SHARE, _ENTAILED, _CONSTANT = -2.83, -1.42, 0.69
 #: The fixed rule for statements.
 _NLI, _CHANGED = 2.0, 1.5
-#: Answers whose notation tells that they are equal or not, and what is there but denied.
+#: Logits if the notation decides equality, and if the answer is found but negated.
 _SURE, _DENIED = 3.0, 2.0
-_LONGEST_QUESTION = 1_000  # characters; a longer prompt holds more than a question
+_LONGEST_QUESTION = 1_000  # characters; a longer prompt is more than a question
 _EVEN = 0.5
-_EXCHANGED = 0.75  # of the risk of an exchange of words, what is shown as contradiction
+_EXCHANGED = 0.75  # share of contradiction in the risk of exchanged words
 _ENTAILMENT, _NEUTRAL, _CONTRADICTION = range(len(LABELS))
 
 
@@ -44,44 +44,44 @@ _ENTAILMENT, _NEUTRAL, _CONTRADICTION = range(len(LABELS))
     presets={"all", "auto"},
 )
 async def reference_match(record: Record, evidence: Evidence) -> Score:
-    """The risk that the answer does not mean what a gold answer says.
+    """Risk that the answer does not have the same meaning as a gold answer.
 
-    Question and answer are read as one statement where the answer is short (see
-    :func:`~veridical.text.statements.statement`). The risk against one reference is
-    1 / (1 + exp(-z)), where z is
+    A short answer is combined with its question into a statement (see
+    :func:`~veridical.text.statements.statement`). The risk against one reference is 1 / (1 +
+    exp(-z)), where z is
 
-    - where the notation of both tells (numbers with units, dates, times, options, yes and no,
-      lists, JSON, expressions; see :func:`~veridical.text.values.answers.same_answer`): -3 if they
-      are the same, else 3;
-    - where one text is short and can be looked up in the other: 0.69 - 2.83 share - 1.42 E, with
-      the ``share`` of it that is found, in normal form, numbers and dates in any notation (see
-      :func:`~veridical.text.short_answers.short_match`), E left out where a name or figure is
-      missing or all figures are others; 2 where it is negated or one of several candidates
-      ("Paris or London");
-    - of two statements: 2 (C - E), and 1.5 more where one is the other with words exchanged or
-      moved, or where their figures differ.
+    - if the notation of both decides (numbers with units, dates, times, options, yes and no, lists,
+      JSON, expressions; see :func:`~veridical.text.values.answers.same_answer`): -3 if they are the
+      same, else 3;
+    - if one text is short and can be looked up in the other: 0.69 - 2.83 share - 1.42 E, with the
+      ``share`` of it that is found in normal form (see
+      :func:`~veridical.text.short_answers.short_match`). E is omitted if a name or figure is
+      missing or all figures differ; z is 2 if it is negated or one of several candidates ("Paris or
+      London");
+    - for two statements: 2 (C - E), plus 1.5 if one is the other with words exchanged or moved, or
+      if their figures differ.
 
-    E is the larger P(entailment) of the two directions (where words are exchanged the smaller, as
-    NLI models go by common words): a paraphrase that says more than the gold
-    answer, or less, is right (equivalence that depends on the question: Bulian et al. 2022). C is
-    the mean P(contradiction) of the two. Length plays no part. Of several references the one with
+    E is the larger P(entailment) of the two directions, so a paraphrase that says more or less than
+    the gold answer is right (question-dependent equivalence, Bulian et al. 2022). If words are
+    exchanged E is the smaller one, as NLI models rely on common words. C is the mean
+    P(contradiction) of both directions. Length has no effect. Of several references the one with
     the lowest risk counts.
 
-    Of an answer of several sentences the one most about the reference is judged (where the notation
-    tells, the last); E is the largest over all sentences and the whole answer. Any other sentence
-    that exchanges words of the reference is judged too, and the answer's risk is the largest
-    of those judged. The others have the answer's
-    risk; they are labelled neutral where the answer does not match, and else not labelled: a
-    reference need not say all that an answer may.
+    In an answer of several sentences the one closest to the reference is judged (the last one if
+    the notation decides); E is the maximum over all sentences and the whole answer. Any other
+    sentence that exchanges words of the reference is judged too. The answer's risk is the maximum
+    of those judged. The other sentences take the answer's risk. They are labelled neutral if the
+    answer does not match, else not labelled, as a correct answer may say more than the reference.
 
     ``raw`` is the risk, in [0, 1]. A judged sentence has the probability ``entailment`` of one
-    minus its risk. Of the risk, the share C / (C + P(neutral)), at least 0.75 where words are
-    exchanged, is ``contradiction``. Evidence is the sentence of the reference most about it. The
-    weights of short answers are fitted on EfficientQA, the first 80 % by row; the others are a
-    rule and fitted to nothing.
+    minus its risk. ``contradiction`` is the share C / (C + P(neutral)) of the risk, at least 0.75
+    if words are exchanged. Evidence is the closest sentence of the reference. The weights of short
+    answers are fitted on the first 80 % of EfficientQA's rows; the others are fixed by rule, not
+    fitted.
 
     Raises:
-        NotApplicable: blank response or reference; or the NLI model does not read its script.
+        NotApplicable: the response or the reference is blank, or the NLI model does not support its
+            script.
     """
     sentences = record.need_sentences()
     question = _question(record.prompt)
@@ -100,7 +100,7 @@ async def reference_match(record: Record, evidence: Evidence) -> Score:
 
 
 def _question(prompt: str | Sequence[dict[str, Any]] | None) -> str:
-    """What was asked: of a chat its last message; nothing where that holds more than a question."""
+    """Return the question: the last message of a chat; empty if that is more than a question."""
     if prompt and not isinstance(prompt, str):
         prompt = message_text(prompt[-1].get("content"))
     text = str(prompt or "").strip()
@@ -108,14 +108,14 @@ def _question(prompt: str | Sequence[dict[str, Any]] | None) -> str:
 
 
 class _Match(NamedTuple):
-    """An answer beside one reference, before the NLI model has judged them.
+    """An answer and one reference, before the NLI model judges them.
 
     Attributes:
-        key: the sentence that is most about the reference.
-        short: what looking up a short answer gave.
-        exchanged: by sentence, whether it is the reference with words exchanged.
-        pairs: what is to be judged, each text in both directions: the sentences, and of several
-            the whole answer; none where that would change nothing.
+        key: the sentence closest to the reference.
+        short: result of looking up a short answer.
+        exchanged: for each sentence, True if it is the reference with words exchanged.
+        pairs: pairs to judge, each text in both directions: the sentences and, if there are
+            several, the whole answer; empty if the result would not change.
     """
 
     key: int
@@ -125,8 +125,7 @@ class _Match(NamedTuple):
 
 
 class _Settled(NamedTuple):
-    """The answer's risk, and of each sentence that was judged its risk and how much of that is
-    contradiction, from 0 to 1."""
+    """The answer's risk, and the risk and share of contradiction of each judged sentence."""
 
     risk: float
     sentences: dict[int, tuple[float, float]]
@@ -136,7 +135,7 @@ def _match(evidence: Evidence, question: str, sentences: list[Span], source: Sou
     texts = [s.text for s in sentences]
     answer = " ".join(texts)
     short = short_match(question, answer, source.text)
-    if short is not None and short.exact:  # an answer ends up with what is asked for
+    if short is not None and short.exact:  # the requested value comes last in an answer
         return _Match(len(texts) - 1, short, [False] * len(texts), [])
     key = place_most_about(evidence, source.text, texts)
     exchanged = [changed(text, source.text) for text in texts]
@@ -151,7 +150,7 @@ def _match(evidence: Evidence, question: str, sentences: list[Span], source: Sou
 
 
 def _settled(match: _Match, judged: list[list[float]]) -> _Settled:
-    """What ``match`` comes to, given the probabilities of its pairs."""
+    """Compute the result of ``match`` from the probabilities of its pairs."""
     short, key = match.short, match.key
     entailed = max((p[_ENTAILMENT] for p in judged), default=0.0)
     if short is None:
@@ -169,8 +168,10 @@ def _settled(match: _Match, judged: list[list[float]]) -> _Settled:
 
 
 def _statement(both: list[list[float]], entailed: float, exchanged: bool) -> tuple[float, float]:
-    """Risk of a sentence, and how much of that is contradiction, by the probabilities of both its
-    directions and what the answer as a whole entails."""
+    """Return a sentence's risk and its share of contradiction.
+
+    ``both`` has the probabilities of both directions, ``entailed`` that of the whole answer.
+    """
     contradicted = sum(p[_CONTRADICTION] for p in both) / 2
     if not exchanged:
         return _sigmoid(_NLI * (contradicted - entailed)), _part(both)
@@ -179,7 +180,7 @@ def _statement(both: list[list[float]], entailed: float, exchanged: bool) -> tup
 
 
 def _part(both: list[list[float]]) -> float:
-    """P(contradiction) as a share of what is not entailment."""
+    """Return P(contradiction) as a share of 1 - P(entailment)."""
     contradicted = sum(p[_CONTRADICTION] for p in both)
     total = contradicted + sum(p[_NEUTRAL] for p in both)
     return contradicted / total if total > 0 else 0.0

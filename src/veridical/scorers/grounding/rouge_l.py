@@ -1,4 +1,4 @@
-"""ROUGE-L by the ``rouge-score`` library, with a tokenizer that reads every script."""
+"""ROUGE-L by ``rouge-score``, with a tokenizer for every script."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from veridical.core.scores import Score
 from veridical.errors import NotApplicable
 from veridical.scorers.grounding._documents import documents, over_documents
 
-#: Cells of the library's table (response tokens times source tokens), about a second's work.
+#: Maximum cells of the library's table (response tokens times source tokens), about one second.
 MAX_CELLS = 4_000_000
 
 _WORD = re.compile(r"[^\W_]+")
-#: Scripts written without spaces: each character is a token there.
+#: Scripts without spaces, where each character is a token.
 _UNSPACED = re.compile(
     "([\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff"
     "\uf900-\ufaff\U00020000-\U0003ffff])"
@@ -25,7 +25,7 @@ _UNSPACED = re.compile(
 
 
 class UnicodeTokenizer:
-    """Lower-case runs of letters and digits of any script.
+    """A tokenizer into lower-case runs of letters and digits of any script.
 
     On ASCII text the tokens are exactly those of the library's own tokenizer, which drops every
     other character. In scripts without spaces (Han, kana, Thai, Lao, Khmer, Burmese) each
@@ -38,7 +38,7 @@ class UnicodeTokenizer:
 
 
 class _Ready:
-    """Hands the library tokens that were cut, and counted, before."""
+    """A tokenizer that returns precomputed tokens to the library."""
 
     def tokenize(self, text: list[str]) -> list[str]:
         return text
@@ -70,12 +70,12 @@ async def rouge_l(
 
     Computed by the ``rouge-score`` library (F with beta = 1, no stemming) on
     :class:`UnicodeTokenizer` tokens. Several contexts are joined; of several references the best
-    counts; over samples the mean is taken. ``raw`` is the chosen statistic, in [0, 1]; risk is one
-    minus it. Recall is relative to the source, precision to the response.
+    counts; values of samples are averaged. ``raw`` is the chosen statistic, in [0, 1]; ``risk = 1 -
+    raw``. Recall is relative to the source, precision to the response.
 
     Raises:
-        NotApplicable: blank response, no source, no word in the response, or texts so long that
-            the table of response by source tokens passes :data:`MAX_CELLS`.
+        NotApplicable: the response is blank or has no word, there is no source, or the table of
+            response by source tokens exceeds :data:`MAX_CELLS`.
     """
     tokenize = UnicodeTokenizer().tokenize
     tokens = tokenize(record.need_answer())

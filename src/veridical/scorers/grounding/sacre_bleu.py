@@ -16,7 +16,7 @@ from veridical.core.registry import scorer
 from veridical.core.scores import Score
 from veridical.errors import NotApplicable
 
-#: Characters of response and sources together; n-gram tables of more would take gigabytes.
+#: Maximum characters of response and sources; n-gram tables of more would take gigabytes.
 MAX_CHARACTERS = 2_000_000
 
 Tokenize = Literal["13a", "intl", "char", "zh", "none"]
@@ -33,7 +33,10 @@ def _library(tokenize: str) -> Any:
 
 
 class _ChineseTokenizer:
-    """The library's own in linear time: that may copy the whole text at each character."""
+    """The library's Chinese tokenizer in linear time.
+
+    The original may copy the whole text at each character.
+    """
 
     def __init__(self, library_tokenizer: Any) -> None:
         self._is_chinese = library_tokenizer._is_chinese_char
@@ -61,24 +64,25 @@ async def sacrebleu(
     against: Against = "reference",
     tokenize: Tokenize = "13a",
 ) -> Score:
-    """Sentence BLEU of the response, by the ``sacrebleu`` library with effective order.
+    """Sentence BLEU of the response by the ``sacrebleu`` library with effective order.
 
     ``raw["bleu"]`` is the library's score in [0, 100] and ``raw["signature"]`` the library's own
     signature, its version included; risk is ``1 - bleu / 100``. Several references are BLEU's own
-    multiple references; several contexts are joined; over samples the mean is taken.
+    multiple references; several contexts are joined; values of samples are averaged.
 
     Args:
         tokenize: a tokenizer of the library that needs no download: ``13a`` (mteval), ``intl``,
             ``char`` (for scripts without spaces), ``zh``, ``none``.
 
     Raises:
-        NotApplicable: blank response, no source, or over :data:`MAX_CHARACTERS` in all.
+        NotApplicable: the response is blank, there is no source, or the texts exceed
+            :data:`MAX_CHARACTERS`.
     """
     response = record.need_answer()
     sources = record.against(against)
     size = len(response) + sum(len(s.text) for s in sources)
     if size > MAX_CHARACTERS:
-        raise NotApplicable(f"too long for BLEU: {size} characters, over {MAX_CHARACTERS}")
+        raise NotApplicable(f"too long for BLEU: {size} characters (at most {MAX_CHARACTERS})")
     texts = [s.text for s in sources]
     if against == "contexts":
         texts = ["\n".join(texts)]
@@ -91,8 +95,10 @@ async def sacrebleu(
 
 
 def bleu_matrix(texts: Sequence[str]) -> Matrix:
-    """Sentence BLEU of all pairs: (n, n) in [0, 1], the row's text with the column's as its
-    reference; 1 on the diagonal."""
+    """Compute sentence BLEU of all pairs: (n, n) in [0, 1], 1 on the diagonal.
+
+    The row's text is the hypothesis and the column's its reference.
+    """
     library = _library("13a")
     scores = [[library.sentence_score(a, [b]).score / 100 for b in texts] for a in texts]
     _forget(library.tokenizer)
@@ -102,7 +108,7 @@ def bleu_matrix(texts: Sequence[str]) -> Matrix:
 
 
 def _forget(tokenizer: Any) -> None:
-    """Empty the library's caches: 65 536 texts would stay in memory for good."""
+    """Clear the library's caches, which would keep 65 536 texts in memory."""
     for part in (tokenizer, getattr(tokenizer, "_post_tokenizer", None)):
         clear = getattr(type(part).__call__, "cache_clear", None)
         if clear is not None:

@@ -1,4 +1,4 @@
-"""The smallest wrong pieces of an answer, by a model that judges its words."""
+"""Hallucinated spans: smallest wrong word runs, by a token classifier."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from veridical.text.spans import Span
 from veridical.text.statements import Statement
 from veridical.text.words import lettered_spans
 
-#: Risk from which on a word is wrong.
+#: Minimum risk at which a word is wrong.
 WRONG = 0.5
 
 
@@ -55,25 +55,25 @@ async def spans(
     top: Annotated[int, Field(ge=0, le=1000)] = 8,
     detector: str | None = None,
 ) -> Score:
-    """The probability that a word of the answer is wrong, and the runs of words that are.
+    """Probability that a word of the answer is wrong, and the runs of wrong words.
 
-    The NLI model tells it by the forward that judges a sentence (``nli_grounding`` asks the same
-    pairs). A sentence that a source says word for word has no wrong word. Of the windows of
-    contexts and references that ``nli_grounding`` reads the one that supports a word best counts,
-    as any of them may; over samples the mean of their risks does.
+    The NLI model's token head computes it in the forward pass that judges a sentence, on the same
+    pairs as ``nli_grounding``. A sentence that occurs verbatim in a source has no wrong word. Of
+    the windows of contexts and references, the one that supports a word best counts; risks of
+    samples are averaged.
 
     Args:
-        top: how many full windows judge a sentence, as of ``nli_grounding``.
-        detector: a token classifier that reads sources, question and answer, in the place of the
-            NLI model; None takes the run's (``--spans``), if it has one.
+        top: number of full windows that judge a sentence, as in ``nli_grounding``.
+        detector: a token classifier of sources, question and answer, used instead of the NLI model;
+            None takes the run's (``--spans``), if any.
 
-    A sentence's ``raw`` is the largest risk of its words, in [0, 1], and the response's the
-    largest of all. Words of at least 0.5 that follow one another are a unit of level ``span``,
-    as risky as the worst of them. A sentence without words has no risk.
+    A sentence's ``raw`` is the maximum risk of its words, in [0, 1], and the response's the maximum
+    of all. Consecutive words with a risk of at least 0.5 form a unit of level ``span`` with their
+    maximum risk. A sentence without words has no risk.
 
     Raises:
-        NotApplicable: the response holds no word, there is no source, or the NLI model tells no
-            wrong words.
+        NotApplicable: the response has no word, there is no source, or the NLI model has no token
+            head.
     """
     sentences: Sequence[Span] = need_statements(record)
     unread: list[Unit] = []
@@ -93,8 +93,8 @@ async def spans(
 async def _by_nli(
     record: Record, read: Windowed, evidence: Evidence, top: int
 ) -> list[tuple[Span, float]]:
-    """The answer's words and their risks, by the windows that judge each sentence."""
-    if evidence.nli_by_llm():  # refused, before it is asked for verdicts
+    """Return the answer's words and their risks, by the windows that judge each sentence."""
+    if evidence.nli_by_llm():  # raises before verdicts are requested
         await evidence.wrong_words(read.pairs())
     judged = read_rows(read.pairs(), await window_verdicts(read, evidence, top))
     pairs = [pair for pair in judged if not is_copy(pair[1], pair[0])]
@@ -112,9 +112,11 @@ async def _by_nli(
 
 
 def _in_answer(sentence: Span, statement: Statement, risks: Floats) -> Iterator[tuple[Span, float]]:
-    """The words of a sentence, citations by number left out, with the ``risks`` of those of the
-    statement that was judged in its place. Where the sentence's own words are not in it (``Yes.``),
-    all have the largest."""
+    """Yield the words of a sentence, without citation numbers, with their ``risks``.
+
+    The risks are those of the statement judged for it. If the sentence's words are not in the
+    statement (``Yes.``), all take the maximum.
+    """
     own = lettered_spans(blanked_markers(sentence.text))
     judged = lettered_spans(statement.text)
     inside = [
@@ -123,7 +125,7 @@ def _in_answer(sentence: Span, statement: Statement, risks: Floats) -> Iterator[
         if statement.start <= word.start and word.end <= statement.end
     ]
     if len(inside) < len(own) and statement.how != "joined":
-        own = own[-len(inside) :] if inside else own  # "Yes, ..." is judged by what it leads to
+        own = own[-len(inside) :] if inside else own  # "Yes, ..." is judged by the text after it
     if [w.text.lower() for w in own] != [w.text.lower() for w, _ in inside]:
         worst = float(risks.max()) if len(risks) else 0.0
         inside = [(word, worst) for word in own]
@@ -151,7 +153,7 @@ def _score(
     words: Sequence[tuple[Span, float]],
     unread: Sequence[Unit],
 ) -> Score:
-    """The score by the answer's words in order, of those in ``sentences``."""
+    """Build the score from the answer's words in order, for ``sentences``."""
     units: list[Unit] = [*unread]
     risks: list[float] = []
     for sentence in sentences:
@@ -161,12 +163,12 @@ def _score(
         units.append(Unit.of(sentence, worst, raw=worst))
         units += _runs(sentence, here)
     if not risks:
-        return Score.not_applicable("the response holds no word")
+        return Score.not_applicable("the response has no word")
     return Score.of(max(risks), raw=max(risks), units=unit_of_each(record, units))
 
 
 def _runs(sentence: Span, words: Sequence[tuple[Span, float]]) -> Iterator[Unit]:
-    """Units of the words that are wrong."""
+    """Yield units for the runs of wrong words."""
     for run in wrong_runs(words):
         start, end = run[0][0].start, run[-1][0].end
         text = sentence.text[start - sentence.start : end - sentence.start]
@@ -175,7 +177,7 @@ def _runs(sentence: Span, words: Sequence[tuple[Span, float]]) -> Iterator[Unit]
 
 
 def wrong_runs(words: Iterable[tuple[Span, float]]) -> list[list[tuple[Span, float]]]:
-    """The words that are wrong, those that follow one another together."""
+    """Group consecutive wrong words."""
     runs: list[list[tuple[Span, float]]] = []
     before = False
     for word, risk in words:

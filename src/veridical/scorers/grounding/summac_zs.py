@@ -1,4 +1,4 @@
-"""SummaC-ZS: each sentence by the document sentence that best entails it (Laban et al. 2022)."""
+"""SummaC-ZS: best entailment of each sentence (Laban et al. 2022)."""
 
 from __future__ import annotations
 
@@ -40,24 +40,25 @@ async def summac_zs(
     granularity: Granularity = "sentence",
     contradiction: bool = True,
 ) -> Score:
-    """Best entailment of a sentence by a piece of the document, less its worst contradiction.
+    """Best entailment of a sentence by a piece of the document minus its worst contradiction.
 
     A sentence's value is ``max_d e(d, s) - max_d c(d, s)`` over the pieces d of the document, as
     premises; the response's is the mean over sentences.
 
     Args:
-        against: all contexts together are the document. Each sample is a document of its own and
-            the mean over samples counts; of several references the best counts.
-        granularity: the document's pieces: sentences (published), paragraphs, or all of it.
-        contradiction: False leaves the second term out, which is the paper's equation; the
-            difference is the default of the published package. False also serves models without
-            a class for contradiction, to which this does not apply otherwise.
+        against: all contexts together form the document. Each sample is a separate document, and
+            values are averaged; of several references the best counts.
+        granularity: pieces of the document: sentences (published), paragraphs, or the whole
+            document.
+        contradiction: False omits the second term, as in the paper's equation; the difference is
+            the default of the published package. False is required for models without a
+            contradiction class.
 
     ``raw`` (confidence) is in [-1, 1] and the risk ``(1 - raw) / 2``; without contradiction it is
-    in [0, 1] and the risk ``1 - raw``. The evidence of a sentence is the piece that entails it
-    best or, where the contradiction is the greater, the piece that contradicts it most, with that
-    probability; the label says which. The package leaves out sentences of at most 10 characters;
-    here they count. A short answer is judged with its question, as a statement.
+    in [0, 1] and the risk ``1 - raw``. The evidence of a sentence is the piece that entails it best
+    or, if the contradiction is larger, the piece that contradicts it most, with that probability
+    and label. The package drops sentences of at most 10 characters; here they count. A short answer
+    is combined with its question into a statement.
     """
     sentences = record.need_sentences()
     sources = record.against(against)
@@ -100,14 +101,14 @@ async def summac_zs(
 
 
 class _Piece(NamedTuple):
-    """A piece of a source, by the source's place among the sources."""
+    """A piece of a source, with the index of the source."""
 
     source: int
     span: Span
 
 
 class _Document:
-    """What the pieces of one document say of each of n sentences.
+    """Verdicts of one document's pieces on n sentences.
 
     Args:
         members: indices into ``pieces``.
@@ -125,21 +126,21 @@ class _Document:
         self.value: NDArray[np.float64] = e.max(axis=1) - c.max(axis=1)
 
     def shown(self, sentence: int) -> tuple[_Piece, float]:
-        """The piece that decides a sentence's value, and its probability."""
+        """Return the piece that decides a sentence's value, and its probability."""
         deciding = (self._e if self.value[sentence] >= 0 else self._c)[sentence]
         best = int(deciding.argmax())
         return self._pieces[self._members[best]], float(deciding[best])
 
 
 def _documents(pieces: list[_Piece], sources: int, whole: bool) -> list[list[int]]:
-    """Indices of the pieces of each document."""
+    """Return the indices of the pieces of each document."""
     if whole:
         return [list(range(len(pieces)))]
     return [[i for i, p in enumerate(pieces) if p.source == n] for n in range(sources)]
 
 
 def _split(source: Source, granularity: Granularity) -> list[Span]:
-    """Pieces of a source with exact offsets, at least one."""
+    """Split a source into pieces with exact offsets, at least one."""
     if granularity == "sentence":
         return source.sentences()
     whole = [Span(0, len(source.text), source.text)]
@@ -147,7 +148,7 @@ def _split(source: Source, granularity: Granularity) -> list[Span]:
 
 
 def _paragraphs(text: str) -> Iterator[Span]:
-    """Paragraphs between blank lines or, where there is none, lines; trimmed of white space."""
+    """Yield paragraphs between blank lines or, without any, lines; stripped."""
     cut = _BLANK_LINE if _BLANK_LINE.search(text) else re.compile(r"\n")
     at = 0
     for start, end in [*(m.span() for m in cut.finditer(text)), (len(text), len(text))]:

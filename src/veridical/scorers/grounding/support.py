@@ -1,4 +1,4 @@
-"""Lexical support: are the checkable items of an answer to be found in its sources?"""
+"""Lexical support: checkable items of an answer found in its sources."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ from veridical.text.values.sources import ValuePlace, source_values
 from veridical.text.values.value import Value
 
 NO_ITEMS = "nothing to look up"
-#: Label of a sentence whose figures are all in the sources or follow from them.
+#: Label of a sentence whose figures are all in the sources or computed from them.
 FIGURES_FOUND = "figures found"
 CONTRADICTION = "contradiction"
-#: Items that fewer than half of the sources contain are reported as units of their own.
+#: Items that fewer than half of the sources contain are reported as units.
 _UNSUPPORTED = 0.5
-#: Support of a value that no source has, while none has another one in its place.
+#: Support of a value that no source has, if none has another value in its place.
 _ABSENT = 0.1
 #: Operations whose words announce a computed value.
 _OPERATIONS = frozenset({"sum", "mean"})
-_BEFORE = 300  # characters before a sentence in which its pronoun has its name
+_PRONOUN_LOOKBACK_CHARACTERS = 300  # before a sentence, for its pronoun's name
 _FIGURES = re.compile(r"\d+")
 AUTO_ORDER: tuple[Against, ...] = ("contexts", "samples", "reference")  # as released
 
@@ -59,35 +59,33 @@ async def support(
 ) -> Score:
     """Share of sources that contain the figures, dates, names and negations of each sentence.
 
-    A figure, amount, date or time is supported where a source states an equal one, in any form
-    and unit, for the same owner (row, column, name or clause), or where it follows from values of
-    the sources by a computation that the sentence announces (see
-    :func:`~veridical.text.values.compare.findings`). Against samples the support of any item is
-    the share of samples that contain it; against contexts or references it is 1 where any of them
-    does, else 0, and 0.1 for a value that no source has while none has another in its place. A
-    negation is an item only where some source sentence shares most content words: sources of the
-    other polarity do not support it.
+    A figure, amount, date or time is supported if a source states an equal one, in any form and
+    unit, for the same owner (row, column, name or clause). It is also supported if a computation
+    that the sentence announces yields it from values of the sources (see
+    :func:`~veridical.text.values.compare.findings`). Against samples the support of any item is the
+    share of samples that contain it. Against contexts or references it is 1 if any contains it,
+    else 0, or 0.1 for a value that no source has if none has another value in its place. A negation
+    is an item only if some source sentence shares most content words; sources of the opposite
+    polarity do not support it.
 
-    A sentence's raw value, in [0, 1], is the average of the mean and the smallest support of its
-    items: one wrong figure among many right ones must show, and more of them must show more. The
-    response's is the mean over sentences that have items. Risk is one minus either. A sentence
-    without items has nothing unsupported: risk 0, labelled "nothing to look up", and no say in the
-    response's value.
+    A sentence's raw value, in [0, 1], is the average of the mean and the minimum support of its
+    items, so that one wrong figure among many is visible and several lower the value further. The
+    response's is the mean over sentences that have items. ``risk = 1 - raw`` for both. A sentence
+    without items has risk 0, is labelled "nothing to look up" and does not count for the response.
 
-    A sentence is labelled "contradiction" where a source has another value in the place of one of
-    its own, gives the value to another owner, says the opposite in the same words, or has them in
-    another order ("B beat A" for "A beat B"); its raw value is then 0. It is labelled "figures
-    found" where it has figures and all are found or computed. Items with support under one half are
-    units of level "span", labelled "number", "date", "name", "negation" or "order"; their kind is
-    figure, date, unit, computed, name, negation or order. Evidence is the first mention of each
-    item, with the derivation of a computed value; of a contradicted one, what the source has
-    instead.
+    A sentence is labelled "contradiction" if a source has another value in place of its own,
+    assigns the value to another owner, negates the same words, or has them in another order ("B
+    beat A" for "A beat B"). Its raw value is then 0. It is labelled "figures found" if it has
+    figures and all are found or computed. Items with support under one half are units of level
+    "span", labelled "number", "date", "name", "negation" or "order"; their kind is figure, date,
+    unit, computed, name, negation or order. Evidence is the first mention of each item, with the
+    derivation of a computed value, or the source's own value for a contradicted one.
 
     Args:
-        against: ``auto`` takes contexts where the record has them, else samples, else reference.
+        against: ``auto`` takes contexts if the record has them, else samples, else reference.
 
     Raises:
-        NotApplicable: blank response, no source, or no item in the whole response.
+        NotApplicable: the response is blank or has no item, or there is no source.
     """
     text = record.need_answer()
     sources = record.against(against, auto=AUTO_ORDER)
@@ -143,7 +141,7 @@ async def support(
 
 
 def _question(record: Record) -> str:
-    """What was asked: the last message of a chat."""
+    """Return the question: the last message of a chat."""
     prompt = record.prompt
     if prompt and not isinstance(prompt, str):
         return message_text(prompt[-1].get("content")) or ""
@@ -151,9 +149,9 @@ def _question(record: Record) -> str:
 
 
 class _Found(NamedTuple):
-    """An item of the response, and what the sources say to it.
+    """An item of the response, and its status in the sources.
 
-    ``wrong``: a source contradicts it.
+    ``wrong`` is True if a source contradicts it.
     """
 
     kind: Literal["number", "date", "name", "negation", "order"]
@@ -166,7 +164,7 @@ class _Found(NamedTuple):
 
 
 class _LookUp:
-    """The sources of one record, read once."""
+    """The sources of one record, parsed once."""
 
     def __init__(self, sources: list[Source], text: str, question: str) -> None:
         self.facts = Facts(text)
@@ -180,7 +178,7 @@ class _LookUp:
         self._vote = sources[0].kind == "sample"
 
     def name(self, fact: Fact) -> _Found | None:
-        """A name; None where only the question has it, so that the answer adds nothing."""
+        """Look up a name; None if only the question has it, so that the answer adds nothing."""
         assert isinstance(fact.content, tuple)
         key = fact.content
         known = self._known.get(key)
@@ -204,7 +202,7 @@ class _LookUp:
         return share, EvidenceItem.at(source, mentions.start, mentions.end, share)
 
     def _by_other_name(self, fact: Fact) -> Mentions | None:
-        """Mentions of what a name is short or long for: "UN" for "United Nations"."""
+        """Find mentions of the long or short form of a name: "UN" for "United Nations"."""
         name = self._text[fact.start : fact.end]
         for text in self._texts:
             other = in_words_of(name, text, definitions(text))
@@ -215,7 +213,7 @@ class _LookUp:
         return None
 
     def values(self, sentence: Span) -> list[_Found]:
-        """The figures and dates of a sentence."""
+        """Look up the figures and dates of a sentence."""
         if self._vote:
             return self._votes(sentence)
         return [
@@ -227,7 +225,7 @@ class _LookUp:
         ]
 
     def _computes(self, sentence: Span) -> bool:
-        """Return True if a sentence announces an operation that no source does."""
+        """Return True if the sentence announces an operation that no source announces."""
         stated = frozenset[str]().union(*map(cues_of, self._texts))
         return bool((cues_of(sentence.text) & _OPERATIONS) - stated)
 
@@ -248,8 +246,10 @@ class _LookUp:
         return _Found(kind, value.start, value.end, share, mention, finding, wrong)
 
     def _votes(self, sentence: Span) -> list[_Found]:
-        """Values with the share of samples that state an equal one. The ends of a range are items
-        of their own, and a span of years states no year between them."""
+        """Return values with the share of samples that state an equal one.
+
+        Both ends of a range are separate items; a span of years states no year in between.
+        """
         read = source_values(self._texts)
         answer = placed(self._text)
         found: list[_Found] = []
@@ -269,7 +269,7 @@ class _LookUp:
         return found
 
     def _ends(self, value: Value) -> list[Value]:
-        """The years of a span of years, each in its own place; another value as it is."""
+        """Return the years of a span of years with their places; any other value unchanged."""
         years = value.years()
         figures = list(_FIGURES.finditer(self._text, value.start, value.end))
         if len(years) != 2 or len(figures) != 2:
@@ -291,7 +291,9 @@ class _LookUp:
         return _Found(kind, value.start, value.end, share, mention, finding)
 
     def order(self, sentence: Span) -> _Found | None:
-        """A source sentence that has the words of ``sentence`` in an order that says another."""
+        """Find a source sentence with the words of ``sentence`` in an order with another
+        meaning.
+        """
         if self._vote:
             return None
         turned = turned_round(sentence.text, self._texts)
@@ -301,7 +303,9 @@ class _LookUp:
         return _Found("order", sentence.start, sentence.end, 0.0, mention, "order", True)
 
     def negation(self, sentence: Span) -> _Found | None:
-        """Polarity of a sentence, where some source has its counterpart and any is negative."""
+        """Return the polarity of a sentence if a source has its counterpart and either is
+        negative.
+        """
         first, stop = self.facts.token_range(sentence.start, sentence.end)
         cue = self.facts.negation(first, stop)
         if cue is None and not self._read.negates:
@@ -310,7 +314,7 @@ class _LookUp:
         agreeing = [i for i, m in matches.items() if m.agrees]
         opposing = [i for i, m in matches.items() if not m.agrees]
         wrong = False
-        if not self._vote:  # one source may say it all: only what surely says the opposite counts
+        if not self._vote:  # one source may state everything: only a certain opposite counts
             opposing = [i for i in opposing if self._opposes(sentence, i, matches[i])]
             wrong = bool(opposing) and not agreeing
         if not opposing and (cue is None or not agreeing):
@@ -323,7 +327,7 @@ class _LookUp:
 
     def _opposes(self, sentence: Span, source: int, match: Match) -> bool:
         text = self._texts[source]
-        before = text[max(0, match.start - _BEFORE) : match.start]
+        before = text[max(0, match.start - _PRONOUN_LOOKBACK_CHARACTERS) : match.start]
         return opposes(sentence.text, text[match.start : match.end], before)
 
     def _share(self, yes: int, total: int) -> float:

@@ -1,4 +1,4 @@
-"""Tool calls: name, arguments and values against the tools' schemas and the conversation."""
+"""Tool calls checked against the tools' schemas and the conversation."""
 
 from __future__ import annotations
 
@@ -66,45 +66,44 @@ async def tool_calls(
     nli: str | None = None,
     llm: str | None = None,
 ) -> Score:
-    """Risk that a tool call is wrong, by the tools' schemas and by what was said before the call.
+    """Risk that a tool call is wrong, by its schema and the conversation before it.
 
-    Calls are those of the prompt's messages and of the column ``tool_calls`` (the calls of the
-    answer itself, in OpenAI's form). Tools are in the column ``tools``: OpenAI's or Anthropic's
-    definitions, which the readers of conversations and traces keep. Without them only values are
-    checked.
+    Calls are those of the prompt's messages and of the column ``tool_calls`` (the answer's own
+    calls, in OpenAI's form). Tool definitions of OpenAI or Anthropic are in the column ``tools``;
+    the readers of conversations and traces keep them. Without definitions only values are checked.
 
     Labels of a call or an argument, with the risk:
 
     - ``unknown_tool``, ``invalid_arguments`` (not a JSON object), ``missing_argument``,
       ``extra_argument``, ``wrong_type``, ``wrong_enum``: 1;
-    - ``unstated``: the value is nowhere in what users, tools and contexts said before the call. 1
-      where the schema requires the argument, 0.5 where it does not;
-    - ``relative``, 0.5: a date, where the conversation has only "tomorrow" or the like;
+    - ``unstated``: the value occurs in no message of users or tools and no context before the call.
+      1 if the schema requires the argument, else 0.5;
+    - ``relative``, 0.5: a date, and the conversation has only a relative one ("tomorrow");
     - ``unclear``: a text of several words, with its risk by NLI or by the LLM;
-    - ``stated``, 0: the value is there, or the schema lists it.
+    - ``stated``, 0: the value occurs there, or the schema lists it.
 
     Figures and dates are compared by value ("3 May 2024" states "2024-05-03"); names and other
-    short texts by their words. What the assistant said counts once a user has answered it.
+    short texts by their words. An assistant's message counts once a user has replied to it.
 
     Args:
-        by: what judges texts of several words: the NLI model, or an LLM in one call each.
-        nli: NLI model; the run's own if None.
-        llm: LLM of ``by="llm"``; the run's own if None.
+        by: judge of texts of several words: the NLI model, or an LLM with one call each.
+        nli: NLI model; the run's default if None.
+        llm: LLM of ``by="llm"``; the run's default if None.
 
     ``raw`` has the largest ``risk``, the number of ``calls``, and their ``findings``: each one's
     ``message`` (its index; null: the answer's own), tool ``name``, ``argument``, ``value``,
-    ``label``, ``risk`` and ``why``. Units are none, as a call is not part of the answer's text.
-    No verdict rests on this.
+    ``label``, ``risk`` and ``why``. There are no units, as a call is not part of the answer's text.
+    It does not affect the verdict.
 
     Raises:
-        NotApplicable: no call is on record.
+        NotApplicable: the conversation has no tool call.
     """
     prompt = record.prompt
     messages = [{"role": "user", "content": prompt}] if isinstance(prompt, str) else prompt or []
     own = {"role": "assistant", "tool_calls": _decoded(record.meta.get("tool_calls"))}
     calls = calls_of([*messages, own])
     if not calls:
-        raise NotApplicable("no tool call is on record: the prompt's messages have none")
+        raise NotApplicable("the prompt's messages have no tool call")
     schemas = tool_schemas(record.meta.get("tools"))
     found: list[_Finding] = []
     prose: list[tuple[_Finding, tuple[str, ...]]] = []
@@ -158,7 +157,7 @@ def _told_before(record: Record, messages: Sequence[dict[str, Any]], place: int)
 def _looked_up(
     call: ToolCall, value: ArgumentValue, told: tuple[str, ...], by_schema: bool
 ) -> _Finding:
-    """Look for a value in what was said."""
+    """Look up a value in the texts before the call."""
     text = str(value.value).strip()
     missing = 1.0 if value.required or not by_schema else _UNSURE_RISK
     plain = _SIGNS.sub(" ", text.casefold()).strip()
@@ -167,7 +166,7 @@ def _looked_up(
     elif not _NUMBER.fullmatch(text) and any(
         f" {plain} " in f" {_SIGNS.sub(' ', t.casefold())} " for t in told
     ):
-        label, risk, why = "stated", 0.0, "said before the call"
+        label, risk, why = "stated", 0.0, "stated before the call"
     else:
         label, risk, why = _by_value(text, told, missing)
     return _Finding(call, value.argument, value.value, label, risk, why)
@@ -180,19 +179,19 @@ def _by_value(text: str, told: tuple[str, ...], missing: float) -> tuple[str, fl
     if values and not wrong and len(words) < _MIN_PROSE_WORDS:
         known = {word for t in told for word in content_stems(t)}
         if known.issuperset(w for w in words if not w.isdecimal()):
-            return "stated", 0.0, "equal to a value said before the call"
+            return "stated", 0.0, "equal to a value stated before the call"
     if wrong:
         value = wrong[0].value
         dated = value.kind in ("date", "time") and any(map(_RELATIVE.search, told))
         if dated:
             return "relative", _UNSURE_RISK, "the conversation has only a relative date"
-        return "unstated", missing, "the value is nowhere before the call"
+        return "unstated", missing, "the value does not occur before the call"
     if len(text.split()) >= _MIN_PROSE_WORDS:
         return "unclear", missing, "judged as a text"
     known = {word for t in told for word in content_stems(t)}
     if words and known.issuperset(words):
-        return "stated", 0.0, "its words were said before the call"
-    return "unstated", missing, "the value is nowhere before the call"
+        return "stated", 0.0, "its words occur before the call"
+    return "unstated", missing, "the value does not occur before the call"
 
 
 def _written(value: Value, told: tuple[str, ...]) -> bool:
@@ -214,7 +213,7 @@ async def _judged(
     nli: str | None,
     llm: str | None,
 ) -> list[float]:
-    """Return the risks of texts of several words, in one round."""
+    """Judge the risks of texts of several words in one round."""
     if not prose:
         return []
     if by == "llm":
@@ -222,7 +221,7 @@ async def _judged(
         parts = [
             {
                 "statement": f"The {f.argument} is: {f.value}",
-                "document": "\n\n".join(told) or "(nothing was said)",
+                "document": "\n\n".join(told) or "(no text)",
             }
             for f, told in prose
         ]

@@ -1,4 +1,4 @@
-"""Turns: is each turn of a conversation grounded in what was known before it?"""
+"""Faithfulness of each conversation turn to its earlier sources."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from veridical.text.refusals import abstains
 from veridical.text.sentences import split_sentences
 from veridical.text.spans import Span
 
-_CLIP = 500  # characters of evidence in the raw value
+_MAX_EVIDENCE_CHARACTERS = 500  # in the raw value
 
 
 @scorer(
@@ -43,23 +43,21 @@ async def turns(
     top: Annotated[int, Field(ge=0, le=1000)] = 8,
     nli: str | None = None,
 ) -> Score:
-    """Faithfulness of each turn of a conversation to the contexts and the tool results before it.
+    """Faithfulness of each turn of a conversation to the contexts and tool results before it.
 
     Turns are the prompt's messages of the role ``assistant`` that have a text, and the response.
-    Each is judged as ``nli_grounding`` judges a response, by the contexts and by what tools had
-    given back before it (messages of the role ``tool``, or ``tool_result`` blocks). A context that
-    is a tool's result, or part of one, counts from that result on only: what a tool says later is
-    no ground for what was said before.
+    Each is judged as ``nli_grounding`` judges a response, by the contexts and by the tool results
+    before it (messages of the role ``tool``, or ``tool_result`` blocks). A context that is a tool's
+    result, or part of one, counts only for turns after that result.
 
     Args:
-        users: whether what users said before counts as a source too.
-        top: as of ``nli_grounding``.
-        nli: NLI model; the run's own if None.
+        users: count earlier messages of users as a source.
+        top: as in ``nli_grounding``.
+        nli: NLI model; the run's default if None.
 
-    A turn's risk is the largest of its sentences, 1 - P(entailment); questions are left out. It is
-    null, with the reason under ``why``, of a turn that declines to answer (``no_statement``), and
-    of one before which there is no source (``no_source``): nothing is said of those. The risk is
-    the largest of the turns.
+    A turn's risk is the maximum of 1 - P(entailment) over its sentences, without questions. It is
+    null, with the reason under ``why``, for a turn that declines to answer (``no_statement``) and
+    for one without an earlier source (``no_source``). The risk is the maximum over turns.
 
     ``raw`` has this ``risk``, the ``mean`` over turns that have one, and the ``turns`` in order:
     index of the ``message`` (null: the response), ``risk``, ``why`` and its ``sentences`` with
@@ -67,17 +65,17 @@ async def turns(
     ``end`` and ``text`` in the ``context`` or the text of the ``message`` with that index. Units
     are the response's sentences, with evidence in contexts.
 
-    The verdict on a record is on its response alone, so none rests on this: a turn before may be
-    what is wrong.
+    The verdict of a record covers its response only, and the error may be in an earlier turn, so
+    this score does not affect it.
 
     Raises:
-        NotApplicable: the prompt is no conversation with an earlier turn or a tool's result; no
-            turn can be judged; or the NLI model does not read its script.
+        NotApplicable: the prompt has no earlier turn and no tool result; no turn can be judged; or
+            the NLI model does not support its script.
     """
     read = [_read(turn, record, evidence, top) for turn in _turns(record, users)]
     judged_turns = [r.windows for r in read if r.windows is not None]
     if not judged_turns:
-        raise NotApplicable("no turn makes a statement after a source that could support it")
+        raise NotApplicable("no turn makes a statement after a source")
     pairs = list(dict.fromkeys(pair for windows in judged_turns for pair in windows.pairs()))
     alternatives = [places for w in judged_turns for places in w.alternatives(pairs)] if top else []
     judged = read_rows(pairs, await passage_verdicts(evidence, pairs, nli, alternatives))
@@ -97,7 +95,7 @@ async def turns(
 
 
 class _Place(NamedTuple):
-    """Where a source of a turn stands: a context, or a message."""
+    """The place of a turn's source: a context or a message."""
 
     kind: str
     at: int
@@ -110,7 +108,7 @@ class _Turn(NamedTuple):
 
 
 class _Read(NamedTuple):
-    """A turn and what judges it; or why nothing does."""
+    """A turn and its judged sentences, or the reason why it is not judged."""
 
     turn: _Turn
     windows: Windowed | None
@@ -118,10 +116,10 @@ class _Read(NamedTuple):
 
 
 def _turns(record: Record, users: bool) -> list[_Turn]:
-    """The turns, each with its sources.
+    """Return the turns, each with its sources.
 
     Raises:
-        NotApplicable: there is no turn before the response, and no tool's result.
+        NotApplicable: the prompt has no earlier turn and no tool result.
     """
     prompt = record.prompt
     messages = [] if prompt is None or isinstance(prompt, str) else prompt
@@ -132,7 +130,7 @@ def _turns(record: Record, users: bool) -> list[_Turn]:
     spoken = [i for i, m in enumerate(messages) if m.get("role") == "assistant"]
     spoken = [i for i in spoken if message_text(messages[i].get("content")).strip()]
     if not spoken and not told:
-        raise NotApplicable("the prompt is no conversation with an earlier turn or a tool's result")
+        raise NotApplicable("the prompt has no earlier turn and no tool result")
     known: list[tuple[_Place, str]] = []
     of_results: dict[ToolResult, list[tuple[_Place, str]]] = {}
     for i, context in enumerate(record.contexts):
@@ -155,7 +153,7 @@ def _turns(record: Record, users: bool) -> list[_Turn]:
 
 
 def _read(turn: _Turn, record: Record, evidence: Evidence, top: int) -> _Read:
-    """What judges a turn: a record of its own, of which its sources are the contexts."""
+    """Judge a turn as a record of its own, with its sources as contexts."""
     sources = list(dict.fromkeys((p, t) for p, t in turn.sources if t.strip()))
     turn = turn._replace(sources=sources)
     spans = list(record.sentences) if turn.message is None else split_sentences(turn.text)
@@ -205,13 +203,15 @@ def _place(read: _Read, item: EvidenceItem) -> dict[str, Any]:
         place.kind: place.at,
         "start": item.start,
         "end": item.end,
-        "text": item.text[:_CLIP],
+        "text": item.text[:_MAX_EVIDENCE_CHARACTERS],
     }
 
 
 def _units(record: Record, read: _Read, units: Sequence[Unit]) -> list[Unit]:
-    """The response's units with evidence in its contexts; those that were not judged without a
-    risk."""
+    """Return the response's units with evidence in its contexts.
+
+    Sentences that were not judged have no risk.
+    """
     judged = {}
     for unit in units:
         items = []
