@@ -73,10 +73,10 @@ def test_names():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ("checker=''", "checker must be names parted by commas"),
-        ("checker='nli,,llm'", "checker must be names parted by commas"),
-        ("checker='nli|'", "checker must be names parted by commas"),
-        ("checker='|base'", "checker must be names parted by commas"),
+        ("checker=''", "checker must be names separated by commas"),
+        ("checker='nli,,llm'", "checker must be names separated by commas"),
+        ("checker='nli|'", "checker must be names separated by commas"),
+        ("checker='|base'", "checker must be names separated by commas"),
         ("checker='nli, nil'", "unknown claim checker 'nil'"),
         ("checker='nli, nli'", "the checker nli is named twice"),
         ("checker='nli|a, nli | a'", "the checker nli|a is named twice"),

@@ -110,7 +110,7 @@ def test_judges_are_checked_when_named():
     assert bound.arguments["judges"] == "self, good|likert"
     for judges, why in (
         ("a, a", "named twice"),
-        ("a,,b", "parted by commas"),
+        ("a,,b", "separated by commas"),
         ("a|lickert", "did you mean 'likert'"),
     ):
         with pytest.raises(UsageError, match=why):

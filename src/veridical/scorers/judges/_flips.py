@@ -1,4 +1,4 @@
-"""Judges whose answers follow the order of the alternatives."""
+"""Detection of judges that follow the order of the alternatives."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from collections.abc import Iterable
 
 from veridical.notices import warn_once
 
-#: Statements after which a judge is judged itself, and the share of changed answers from which it
-#: is named.
+#: Minimum statements before a judge is assessed, and the minimum share of changed answers for a
+#: warning.
 _MIN_ASKED, _MIN_FLIPPED_SHARE = 10, 0.3
 
 
 class FlipCount:
-    """Counts, by judge, of statements asked in both orders and of answers that changed."""
+    """Counts, per judge, of statements asked in both orders and of changed answers."""
 
     def __init__(self) -> None:
         self._asked: Counter[str] = Counter()
@@ -21,7 +21,7 @@ class FlipCount:
         self._warned: set[str] = set()
 
     def note(self, judge: str, answers: Iterable[tuple[str, str]]) -> None:
-        """Count pairs of answers, and warn once of a judge that changes many."""
+        """Count pairs of answers, and warn once about a judge that changes many."""
         for first, second in answers:
             self._asked[judge] += 1
             self._flipped[judge] += first != second
@@ -30,6 +30,6 @@ class FlipCount:
             return
         self._warned.add(judge)
         warn_once(
-            f"{judge} changes its answer to {flipped} of {asked} statements when Yes and No change "
-            "places: its verdicts follow the order; a larger judge is needed"
+            f"{judge} changes its answer to {flipped} of {asked} statements when Yes and No swap "
+            "places, so its verdicts follow the order; use a larger judge"
         )

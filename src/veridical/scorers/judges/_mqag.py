@@ -1,7 +1,7 @@
-"""Multiple-choice question answering and generation: the arithmetic, and what a question is.
+"""Multiple-choice question answering and generation (MQAG): arithmetic and questions.
 
-Manakul et al. 2023, SelfCheckGPT, section 5.2 and appendix B; the distances are those of MQAG
-(Manakul et al. 2023, arXiv:2301.12307), by their textbook definitions.
+Source: Manakul et al. 2023, SelfCheckGPT, section 5.2 and appendix B. The distances are those of
+MQAG (Manakul et al. 2023, arXiv:2301.12307), by their textbook definitions.
 """
 
 from __future__ import annotations
@@ -18,23 +18,23 @@ from veridical.core.messages import LlmError
 from veridical.errors import UsageError
 
 OPTIONS = 4
-_SMOOTHING = 1e-12  # of probabilities, before their logarithms are taken
+_SMOOTHING = 1e-12  # added to probabilities before taking logarithms
 
 
 @dataclass(frozen=True)
 class Question:
-    """A question and two to four answers to choose from, all different."""
+    """A question with two to four different options."""
 
     text: str
     options: tuple[str, ...]
 
     @classmethod
     def of(cls, text: str, options: Iterable[str]) -> Question | None:
-        """None where there is no question, or nothing to choose between.
+        """Build a question; None if the text is blank or fewer than two options remain.
 
-        Blank and repeated options are left out: as two that are equal always are equally likely,
-        the choice among the rest is the one that the published code makes when it fills up to
-        four by repeating the last. Options beyond the fourth are left out too.
+        Blank, repeated and surplus options beyond the fourth are dropped. The published code fills
+        up to four by repeating the last option; equal options are equally likely, so the choice
+        among the others is the same.
         """
         distinct = tuple(dict.fromkeys(o.strip() for o in options if o.strip()))[:OPTIONS]
         text = text.strip()
@@ -42,11 +42,11 @@ class Question:
 
 
 class QuestionSystem(Protocol):
-    """Writes questions about sentences, and answers them by other texts.
+    """A system that generates questions about sentences and answers them from other texts.
 
     Attributes:
         parts: models with their revisions, or prompts with their versions.
-        troubles: of all its replies that could not be read.
+        troubles: errors of all replies that could not be read.
     """
 
     parts: list[str]
@@ -55,20 +55,20 @@ class QuestionSystem(Protocol):
     async def questions(
         self, passage: str, sentences: Sequence[str], count: int
     ) -> list[list[Question]]:
-        """At most ``count`` questions about each sentence of ``passage``."""
+        """Generate at most ``count`` questions about each sentence of ``passage``."""
         ...
 
     async def choose(self, questions: Sequence[tuple[str, Question]]) -> list[Floats]:
-        """Probabilities of the options of each (passage, question)."""
+        """Return the probabilities of the options of each (passage, question)."""
         ...
 
     async def answerable(self, questions: Sequence[tuple[str, Question]]) -> list[float]:
-        """Probability that the passage answers the question, for each."""
+        """Return, for each, the probability that the passage answers the question."""
         ...
 
 
 def counting(matches: float, mismatches: float) -> float:
-    """``N_n / (N_m + N_n)``; 0.5 where both are 0, as nothing is known then.
+    """Return ``N_n / (N_m + N_n)``; 0.5 if both are 0, as nothing is known then.
 
     >>> counting(3, 1)
     0.25
@@ -78,18 +78,18 @@ def counting(matches: float, mismatches: float) -> float:
 
 
 def bayes(matches: float, mismatches: float, beta1: float, beta2: float) -> float:
-    """P(non-factual | matches, mismatches) (eq. 5, 19 and 21), in (0, 1).
+    """Compute P(non-factual | matches, mismatches) (eq. 5, 19 and 21), in (0, 1).
 
-    ``g2^N_n / (g1^N_m + g2^N_n)`` with ``g1 = beta2 / (1 - beta1)``, ``g2 = beta1 / (1 - beta2)``,
-    in a form that does not overflow.
+    The formula is ``g2^N_n / (g1^N_m + g2^N_n)`` with ``g1 = beta2 / (1 - beta1)`` and ``g2 = beta1
+    / (1 - beta2)``, in a form that does not overflow.
 
     Args:
         matches, mismatches: counts, or sums of answerabilities (eq. 20).
-        beta1: probability of another answer where the sentence is non-factual, in (0, 1).
-        beta2: probability of the same answer where it is factual, in (0, 1).
+        beta1: probability of a different answer if the sentence is non-factual, in (0, 1).
+        beta2: probability of the same answer if it is factual, in (0, 1).
 
     Raises:
-        UsageError: a probability is not between 0 and 1.
+        UsageError: ``beta1`` or ``beta2`` is not between 0 and 1.
 
     >>> round(bayes(1, 2, 0.8, 0.8), 3)  # 16 / (4 + 16)
     0.8
@@ -103,17 +103,23 @@ def bayes(matches: float, mismatches: float, beta1: float, beta2: float) -> floa
 
 
 def kl_divergence(p: Floats, q: Floats) -> float:
-    """``sum p ln(p / q)`` of smoothed probabilities, at least 0, in nats."""
+    """Compute ``sum p ln(p / q)`` of smoothed probabilities, at least 0, in nats."""
     p, q = p + _SMOOTHING, q + _SMOOTHING
     p, q = p / p.sum(), q / q.sum()
     return max(0.0, float((p * np.log(p / q)).sum()))
 
 
 def hellinger(p: Floats, q: Floats) -> float:
-    """``sqrt(sum (sqrt p - sqrt q)^2 / 2)``, in [0, 1]. (The published code takes no root.)"""
+    """Compute ``sqrt(sum (sqrt p - sqrt q)^2 / 2)``, in [0, 1].
+
+    The published code omits the root.
+    """
     return min(1.0, math.sqrt(float(((np.sqrt(p) - np.sqrt(q)) ** 2).sum()) / 2))
 
 
 def total_variation(p: Floats, q: Floats) -> float:
-    """``sum |p - q| / 2``, in [0, 1]. (The published code takes the largest difference.)"""
+    """Compute ``sum |p - q| / 2``, in [0, 1].
+
+    The published code takes the largest difference.
+    """
     return min(1.0, float(np.abs(p - q).sum()) / 2)

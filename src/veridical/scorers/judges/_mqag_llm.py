@@ -1,4 +1,4 @@
-"""MQAG by any chat model: it writes the questions, and answers them passage by passage."""
+"""MQAG by any chat model that generates and answers the questions."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ from veridical.llm.verdicts import ALTERNATIVES, JudgeVerdict
 from veridical.prompts import Choices, Prompt, load_prompt
 from veridical.scorers.judges._mqag import OPTIONS, Question
 
-#: Templates: to write questions, to choose an option, to tell whether a question is answered.
+#: Templates to generate questions, choose an option, and test if a question is answered.
 PROMPTS = ("mqag_questions", "mqag_answer", "mqag_answerable")
-_WRITTEN = 256  # tokens of a question with its options
-_CHOSEN = 64  # of an answer
+_MAX_QUESTION_TOKENS = 256  # with its options
+_MAX_ANSWER_TOKENS = 64
 
 
 class ChatQuestions:
-    """A :class:`~veridical.scorers.judges._mqag.QuestionSystem` that needs only a chat model.
+    """A :class:`~veridical.scorers.judges._mqag.QuestionSystem` over a chat model.
 
     Each sentence takes one call for all its questions. A question's options are shuffled by a hash
-    of their own, so that a liking for a letter is no agreement. Where the server gives token
-    probabilities, those of the letters (of Yes and No) are the probabilities; otherwise what was
-    answered has all of it.
+    of the question, so that a preference for a letter does not look like agreement. If the server
+    returns token probabilities, those of the letters (of Yes and No) are used; otherwise the
+    answered option has probability 1.
 
     Args:
         chat: makes the calls.
-        by_token: the server surely tells the probabilities of tokens: no more of a verdict is
-            asked for than the first.
+        by_token: True if the server always returns token probabilities, so that only the first
+            token of a verdict is requested.
     """
 
     def __init__(self, chat: Chat, *, by_token: bool = False) -> None:
@@ -48,12 +48,14 @@ class ChatQuestions:
     async def questions(
         self, passage: str, sentences: Sequence[str], count: int
     ) -> list[list[Question]]:
-        """See :meth:`QuestionSystem.questions`. A sentence whose reply is not the JSON asked for
-        has none."""
+        """See :meth:`QuestionSystem.questions`.
+
+        A sentence without a valid JSON reply has no questions.
+        """
         requests = [
             ChatRequest(
                 self._writing.messages(passage=passage, sentence=sentence, count=str(count)),
-                max_tokens=_WRITTEN * count,
+                max_tokens=_MAX_QUESTION_TOKENS * count,
                 schema=_schema(count),
             )
             for sentence in sentences
@@ -111,7 +113,7 @@ class ChatQuestions:
     async def _verdicts(
         self, prompts: Sequence[Prompt], parts: Sequence[dict[str, Any]]
     ) -> list[dict[str, float]]:
-        """Probabilities of the answers to each prompt."""
+        """Return the probabilities of the answers to each prompt."""
         requests = [self._request(*pair) for pair in zip(prompts, parts, strict=True)]
         verdicts = await ask_verdicts(self._chat, requests, prompts)
         unread = [v for v in verdicts if isinstance(v, LlmError)]
@@ -125,7 +127,7 @@ class ChatQuestions:
             return request(prompt, parts, form="token")
         return ChatRequest(
             prompt.messages(**parts),
-            max_tokens=_CHOSEN,
+            max_tokens=_MAX_ANSWER_TOKENS,
             logprobs=ALTERNATIVES,
             schema=prompt.schema(),
         )
@@ -150,7 +152,7 @@ def _schema(count: int) -> dict[str, Any]:
 
 
 def _shuffled(row: dict[str, Any]) -> list[str]:
-    """The options in an order of the question's own."""
+    """Return the options in an order derived from the question."""
 
     def place(option: str) -> bytes:
         content = f"{row['question']}\x00{option}".encode("utf-8", "replace")
@@ -160,8 +162,8 @@ def _shuffled(row: dict[str, Any]) -> list[str]:
 
 
 def _with_letters(prompt: Prompt, count: int) -> Prompt:
-    """``prompt`` with only the first ``count`` letters to choose from."""
+    """Return ``prompt`` restricted to the first ``count`` letters."""
     scale = prompt.scale
     if not isinstance(scale, Choices):
-        raise TypeError(f"prompt {prompt.name} has no letters to choose from")
+        raise TypeError(f"prompt {prompt.name} has no lettered options")
     return replace(prompt, scale=replace(scale, choices=scale.choices[:count]))

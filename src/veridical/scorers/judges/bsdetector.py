@@ -40,21 +40,21 @@ async def bsdetector(
     beta: Weight = 0.7,
     fences: bool = True,
 ) -> Score:
-    """How far samples agree with the answer, and how sure the model says it is on reflection.
+    """Agreement of samples with the answer, combined with the model's self-reflection.
 
     Args:
-        llm: the endpoint that reflects; the run's own if None. The method means the one that
+        llm: endpoint for the reflection; the run's default if None. The method uses the model that
             answered.
-        alpha: weight of the NLI model's non-contradiction, beside exact equality, in the observed
+        alpha: weight of NLI non-contradiction s against exact equality r in the observed
             consistency O = alpha * s + (1 - alpha) * r.
-        beta: weight of O beside the self-reflection S: C = beta * O + (1 - beta) * S.
-        fences: put delimiters around what is quoted; false sends the questions as published.
+        beta: weight of O against the self-reflection S: C = beta * O + (1 - beta) * S.
+        fences: put delimiters around quoted text; false sends the questions as published.
 
-    S is the mean of two questions, "is it correct?" and "are you really sure?", answered with (A)
+    S is the mean over two questions, "is it correct?" and "are you really sure?", answered with (A)
     correct = 1, (B) incorrect = 0 or (C) not sure = 0.5.
 
-    ``raw`` has O, its two parts, S, both verdicts and ``confidence`` = C, in [0, 1]; ``risk`` is
-    1 - C.
+    ``raw`` has O and its two parts, S and both verdicts, and ``confidence`` = C, in [0, 1];
+    ``risk`` is 1 - C.
     """
     prompts = [load_prompt(name) for name in _QUESTIONS]
     requests = [request(p, parts_of(record, p), record, fenced=fences) for p in prompts]

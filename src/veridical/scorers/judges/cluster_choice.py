@@ -1,4 +1,4 @@
-"""Clustered Self-Assessment: the meanings of the samples as lettered options (Cao et al. 2026)."""
+"""Clustered Self-Assessment: choice among clustered answers (Cao et al. 2026)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from veridical.scorers.consistency._clusters import Cluster, semantic_clusters
 
 _TEMPLATE = "cluster_choice"
 _LETTERS = string.ascii_uppercase
-_MOST_MEANINGS = len(_LETTERS) - 1  # the last letter is for none of them
+_MOST_MEANINGS = len(_LETTERS) - 1  # the last letter means "none of the above"
 
 
 @scorer(
@@ -44,25 +44,24 @@ async def cluster_choice(
 ) -> Score:
     """Probability that a model chooses the response's meaning among those of all answers.
 
-    The response and the samples are clustered by meaning, as in ``semantic_sets``. The first
-    answer of each cluster is a lettered option, "None of the above" the last. The model is asked
-    which is correct, in this order and with the meanings reversed, so that a liking for a place
-    cancels out; the published code asks in the first order only. Two extra samples are enough.
+    The response and the samples are clustered by meaning, as in ``semantic_sets``. The first answer
+    of each cluster is a lettered option; the last option is "None of the above". The model is asked
+    for the correct one, in this order and in reverse, so that a position bias cancels out; the
+    published code uses the first order only. Two samples are enough.
 
     Args:
-        llm: the endpoint that is asked, in the method the model that answered; the run's own if
-            None.
-        cluster: answers mean the same when they entail each other (``mutual``), or when one
-            entails the other in ``either`` direction.
-        fences: put delimiters around what is quoted, which it cannot forge.
+        llm: endpoint to call, in the method the model that answered; the run's default if None.
+        cluster: answers are equivalent if they entail each other (``mutual``), or if one entails
+            the other in ``either`` direction.
+        fences: put unforgeable delimiters around quoted text.
 
     ``raw`` has the ``confidence``: the mean over both orders of P(letter of the response's
-    meaning), as a share of the letters' probability (the published code does not divide). Where
-    the server gives no token probabilities, a letter that is said counts as 1. ``raw`` also has
-    the probability of ``none``, likewise, and the number of ``meanings``; of more than 25, the
-    response's and those of most answers are options. ``risk = 1 - confidence``. One or two calls.
-    An answer that is no letter is asked for once more; one that is none then, or is cut or
-    refused, is a failed score that keeps the text.
+    meaning), as a share of all letters' probability (the published code does not normalise).
+    Without token probabilities the answered letter counts as 1. ``raw`` also has the probability of
+    ``none``, computed the same way, and the number of ``meanings``. Of more than 25 meanings, the
+    response's and the most frequent ones are options. ``risk = 1 - confidence``. One or two calls.
+    A reply that is not a letter is requested once more. If that fails too, or the reply is cut or
+    refused, the score is failed and keeps the text.
 
     Raises:
         NotApplicable: the response is blank, no sample has a text, or the record has no prompt.
@@ -74,7 +73,7 @@ async def cluster_choice(
     others = sorted(clusters[1:], key=len, reverse=True)[: _MOST_MEANINGS - 1]
     kept = [clusters[0], *(c for c in clusters[1:] if c in others)]
     options = [" ".join(texts[members[0]].split()) for members in kept]
-    # the response is in the first cluster: its letter is the first, then the last
+    # the response is in the first cluster, so its letter is first, then last
     orders = [(options, 0), (options[::-1], len(options) - 1)][: min(len(options), 2)]
     prompts = [_lettered(template, len(options), own) for _, own in orders]
     form: Form = "token" if evidence.tells_tokens(llm) else "text"
@@ -106,7 +105,7 @@ def _listed(options: Sequence[str]) -> str:
 
 
 def _lettered(template: Prompt, count: int, own: int) -> Prompt:
-    """Return the template for ``count`` options and none of them; the letter ``own`` is worth 1."""
+    """Return the template for ``count`` options plus "none"; the letter ``own`` has value 1."""
     letters = _LETTERS[: count + 1]
     choices = tuple(Choice(x, float(i == own), (x,)) for i, x in enumerate(letters))
     return replace(template, scale=Choices(choices, best=1.0, worst=0.0))

@@ -1,4 +1,4 @@
-"""G-Eval: a form that a language model fills in, weighed by probability (Liu et al. 2023)."""
+"""G-Eval: form filling with probability-weighted scores (Liu et al. 2023)."""
 
 from __future__ import annotations
 
@@ -54,17 +54,18 @@ async def g_eval(
     """Expected score of a form: the sum over scores s of p(s) * s.
 
     Args:
-        template: ``g_eval_consistency`` (of a summary with its contexts), ``g_eval_coherence``,
-            ``g_eval_relevance``, ``g_eval_fluency``, or a file of yours.
-        criteria: your own words for what is judged, of a question and its answer, in place of a
-            template: the model first writes the evaluation steps, once for all records.
-        llm: the endpoint asked; the run's own if None.
-        draws: answers drawn at temperature 1 where no token probabilities tell the scores'; the
-            mean of those with a clear score counts, and half of them must have one.
-        fences: put delimiters around what is quoted; false sends the template as published.
+        template: ``g_eval_consistency`` (for a summary with its contexts), ``g_eval_coherence``,
+            ``g_eval_relevance``, ``g_eval_fluency``, or the path of a template file.
+        criteria: criteria in your own words for judging an answer to a question, instead of a
+            template. The model first writes the evaluation steps, once for all records.
+        llm: endpoint to call; the run's default if None.
+        draws: number of answers sampled at temperature 1 if the server returns no token
+            probabilities for the scores; those with a clear score are averaged, and at least half
+            must have one.
+        fences: put delimiters around quoted text; false sends the template as published.
 
-    ``raw`` has that expected score as ``value``, in the form's numbers (1 to 5), and where it
-    comes from; ``risk`` is its way from the best to the worst.
+    ``raw`` has that expected score as ``value``, on the form's scale (1 to 5), and its origin.
+    ``risk`` is the value mapped linearly from best (0) to worst (1).
     """
     try:
         prompt, parts = await _form(record, evidence, template, criteria, llm)
@@ -105,7 +106,7 @@ def _drawn(verdicts: list[JudgeVerdict], troubles: list[LlmError], prompt: Promp
 async def _form(
     record: Record, evidence: Evidence, template: str, criteria: str | None, llm: str | None
 ) -> tuple[Prompt, dict[str, str]]:
-    """The form to fill in, and what stands in its places."""
+    """Return the form to fill in, and the values of its placeholders."""
     if criteria is None:
         prompt = judging(template)
         return prompt, parts_of(record, prompt)

@@ -1,4 +1,4 @@
-"""GPTScore: how probable an answer is where a good one is asked for (Fu et al. 2023)."""
+"""GPTScore: probability of the answer after an instruction (Fu et al. 2023)."""
 
 from __future__ import annotations
 
@@ -18,10 +18,12 @@ from veridical.prompts import Prompt, PromptName, load_prompt
 
 
 def _continued(template: str) -> Prompt:
-    """The template, which must be what a scorer's docstring says."""
+    """Load the template and check that it has a user and an assistant message."""
     prompt = load_prompt(template)
     if [t.role for t in prompt.turns] != ["user", "assistant"]:
-        raise UsageError(f"prompt {prompt.name} must be a user message and an assistant message")
+        raise UsageError(
+            f"prompt {prompt.name} must consist of a user message and an assistant message"
+        )
     check_parts(prompt)
     return prompt
 
@@ -44,16 +46,15 @@ async def gpt_score(
     """Mean log-probability of the answer's tokens after a request for a good answer.
 
     Args:
-        template: what the request is for: ``gpt_score_factuality``, ``gpt_score_consistency``,
-            ``gpt_score_relevance`` and ``gpt_score_coverage`` of a summary with its contexts,
-            ``gpt_score_correct_reply`` (the probability of "Yes." when asked whether the reply
-            is correct), or a file: a user message, the literal text that precedes, and an
-            assistant message, the text that is weighed.
-        proxy: the language model that reads; one that gives probabilities of given text.
+        template: the instruction: ``gpt_score_factuality``, ``gpt_score_consistency``,
+            ``gpt_score_relevance`` and ``gpt_score_coverage`` for a summary with its contexts;
+            ``gpt_score_correct_reply``, the probability of "Yes." after the question if the reply
+            is correct; or a file with a user message, the literal preceding text, and an assistant
+            message, the text whose probability is measured.
+        proxy: the language model; it must return probabilities of given text.
 
-    ``raw`` is that mean, natural logarithm, at most 0 (confidence); ``risk`` is 1 - exp(raw), so
-    1 - the geometric mean of the tokens' probabilities. Log-probabilities under -103 count as
-    that.
+    ``raw`` is that mean in nats, at most 0 (confidence). ``risk`` is 1 - exp(raw), that is 1 - the
+    geometric mean of the tokens' probabilities. Log-probabilities are clipped at -103.
     """
     prompt = _continued(template)
     parts: dict[str, Any] = parts_of(record, prompt)

@@ -1,4 +1,4 @@
-"""A language model as judge of an answer (Chen & Mueller 2023; Bouchard & Chauhan 2025, eq. 14)."""
+"""LLM as a judge (Chen & Mueller 2023; Bouchard & Chauhan 2025, eq. 14)."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _SAMPLE = frozenset({"sample"})
 
 
 def judge_template(template: str) -> Prompt:
-    """A template that :func:`judge` can ask by; see :func:`judging`."""
+    """Load a template that :func:`judge` can use; see :func:`judging`."""
     return judging(template, _SAMPLE)
 
 
@@ -60,33 +60,33 @@ async def judge(
     max_tokens: Tokens | None = None,
     draw: Draw = 0,
 ) -> Score:
-    """What a language model says of the answer when asked by a template.
+    """Verdict of a language model on the answer, requested by a template.
 
     Args:
-        template: a template of the package (``veridical prompts`` lists them), or a TOML file.
-            It says what is asked, which parts of the record are shown, and what may be answered.
-        llm: the endpoint that judges; the run's own (self-judge, where it also answered) if None.
-        explanations: ask for reasons too; they are kept in ``raw``.
-        form: ``schema`` asks for JSON, and the server to hold the answer to it where it can; a
-            model that llama.cpp runs here is asked by ``token`` instead. ``text`` sends what the
-            template says and no more (both are always read); ``token`` does so too and takes only
-            the first tokens of the answer, of which the server must tell the probabilities;
-            ``published`` is ``text`` without fences and token probabilities, as the papers did.
-        fences: put delimiters around what is quoted, which it cannot forge.
-        temperature: of the answer; 0 is greedy.
-        max_tokens: of the answer; None allows 256, with explanations 1024, by ``token`` what tells
-            the verdict.
-        draw: number of the answer: another number asks the same once more.
+        template: a template of the package (``veridical prompts`` lists them), or a TOML file. It
+            defines the question, the fields of the record that are shown, and the allowed answers.
+        llm: endpoint of the judge; the run's default if None (self-judging, if it also answered).
+        explanations: also request reasons, which are kept in ``raw``.
+        form: ``schema`` requests JSON, enforced by the server if it can; a model run locally by
+            llama.cpp uses ``token`` instead. ``text`` sends only the template. Replies in either
+            form are always accepted. ``token`` sends only the template and reads the first tokens
+            of the answer; the server must return their probabilities. ``published`` is ``text``
+            without fences and token probabilities, as in the papers.
+        fences: put unforgeable delimiters around quoted text.
+        temperature: sampling temperature; 0 is greedy.
+        max_tokens: maximum tokens of the answer; None allows 256, with explanations 1024, with
+            ``token`` only those of the verdict.
+        draw: index of the answer; another index repeats the same request.
 
-    ``raw`` has the judge's ``answer``, its ``value`` in the paper's numbers, how it was found
-    (``probability``: the expected value over the answers' token probabilities; ``text`` where
-    the server gives none), the ``probabilities`` and the mass ``outside`` the answers, and
-    ``confidence`` in [0, 1], the value's way from the worst to the best; ``risk`` is 1 -
-    confidence. A template with ``{sample}`` is asked once a sample, and the means count.
+    ``raw`` has the judge's ``answer``; its ``value`` on the paper's scale and its origin
+    (``probability``: the expected value over the answers' token probabilities; ``text``: without
+    them); the ``probabilities`` and the mass ``outside`` the answers; and ``confidence`` in [0, 1],
+    the value mapped linearly from worst to best. ``risk`` is 1 - confidence. A template with
+    ``{sample}`` is sent once per sample, and the means count.
 
-    An answer without a clear verdict is asked for once more, with the rule restated (not with
-    ``form=published``). One that has none then, or is cut or refused, is a failed score that keeps
-    the text.
+    A reply without a clear verdict is requested once more, with the rule restated (not with
+    ``form=published``). If that fails too, or the reply is cut or refused, the score is failed and
+    keeps the text.
     """
     prompt = judge_template(template)
     parts_shown: list[dict[str, str]]

@@ -21,13 +21,13 @@ from veridical.scorers.judges.judge import Temperature, judge_template
 
 Combine = Literal["mean", "min", "max", "median", "majority"]
 Repeats = Annotated[int, Field(ge=1, le=100)]
-#: Names the run's own LLM among judges.
+#: Name of the run's default LLM among judges.
 SELF = "self"
 _TEMPLATE = "correct_incorrect"
 
 
 class Seat(NamedTuple):
-    """One judge: an endpoint (None is the run's LLM) and what it is asked by."""
+    """A judge: an endpoint (None is the run's LLM) and its template."""
 
     llm: str | None
     template: str
@@ -37,16 +37,16 @@ class Seat(NamedTuple):
 
 
 class Judges(str):
-    """Annotation of the ``judges`` parameter: checked when the scorer is bound."""
+    """Annotation of the ``judges`` parameter, validated when the scorer is bound."""
 
     @staticmethod
     def prompts(value: str) -> list[str]:
-        """Templates that the parameter names; asked by the registry."""
+        """Return the templates named in the parameter, for the registry."""
         return [s.template for s in seats(value)]
 
     @staticmethod
     def models(value: str) -> dict[str, list[str | None]]:
-        """LLMs that the parameter names; asked by the registry."""
+        """Return the LLMs named in the parameter, for the registry."""
         return {"llm": [s.llm for s in seats(value)]}
 
     @classmethod
@@ -57,16 +57,16 @@ class Judges(str):
 
 
 def seats(judges: str) -> list[Seat]:
-    """The judges that ``"self, NAME, NAME|TEMPLATE"`` names.
+    """Parse the judges in ``"self, NAME, NAME|TEMPLATE"``.
 
     Raises:
-        UsageError: there is none, or one is named twice.
+        UsageError: there is no judge, or one is named twice.
     """
     sitting = []
     for text in judges.split(","):
         name, _, template = (part.strip() for part in text.partition("|"))
         if not name:
-            raise UsageError(f"judges must be names parted by commas, not {judges!r}")
+            raise UsageError(f"judges must be names separated by commas, not {judges!r}")
         seat = Seat(None if name == SELF else name, template or _TEMPLATE)
         if seat in sitting:
             raise UsageError(f"the judge {seat} is named twice")
@@ -85,8 +85,7 @@ def _checked(judges: str) -> str:
 
 
 def _majority(confidences: Sequence[float]) -> float:
-    """1 where more judges lean to right than to wrong, 0 where fewer, 0.5 where as many; a
-    confidence of 0.5 leans to neither."""
+    """Return 1 if more judges are above 0.5 than below, 0 if fewer, 0.5 in a tie."""
     right = sum(c > 0.5 for c in confidences)
     wrong = sum(c < 0.5 for c in confidences)
     return 0.5 if right == wrong else float(right > wrong)
@@ -123,26 +122,25 @@ async def panel(
     repeats: Repeats = 1,
     temperature: Temperature = 0.0,
 ) -> Score:
-    """What several judges say together. They are asked at the same time.
+    """Combined verdict of several judges, which are called in parallel.
 
     Args:
-        judges: names parted by commas: of endpoints, or ``self`` for the run's LLM, each with
-            ``|TEMPLATE`` where it is not to be asked by ``correct_incorrect``:
-            ``"self, openai:gpt-4o-mini, local|likert"``.
-        combine: of the judges' confidences: ``mean``, ``min``, ``max``, ``median``, or
-            ``majority``, which is 1 where more judges are above 0.5 than below, 0 where fewer,
-            and 0.5 where as many.
-        explanations, fences: as of ``judge``.
-        repeats: how often each judge is asked; the mean of its confidences counts.
-        temperature: of the answers. At 0 repeats differ by what the server itself varies.
+        judges: names separated by commas: endpoints, or ``self`` for the run's LLM, each optionally
+            with ``|TEMPLATE`` instead of ``correct_incorrect``: ``"self, openai:gpt-4o-mini,
+            local|likert"``.
+        combine: combination of the judges' confidences: ``mean``, ``min``, ``max``, ``median``, or
+            ``majority``, which is 1 if more judges are above 0.5 than below, 0 if fewer, and 0.5 in
+            a tie.
+        explanations, fences: as in ``judge``.
+        repeats: number of calls per judge; its confidences are averaged.
+        temperature: sampling temperature. At 0 repeats differ only by the server's nondeterminism.
 
-    A judge that fails is left out and reported; with fewer than half of them left, the panel
-    fails.
+    A judge that fails is dropped and reported; if fewer than half remain, the panel fails.
 
     ``raw`` has the combined ``confidence``, in [0, 1], the ``range`` of the judges' confidences
-    (largest - least), and each judge's; ``risk`` is 1 - confidence. With ``repeats`` it also has
-    ``flips``, how often a judge contradicts itself: the share of pairs of its repeats that gave
-    different answers, of each judge and as the mean of all.
+    (maximum - minimum), and each judge's confidence; ``risk`` is 1 - confidence. With ``repeats``
+    it also has ``flips``, the share of pairs of a judge's repeats with different answers, per judge
+    and as the mean over judges.
     """
     sitting = seats(judges)
     options: dict[str, Any] = {"explanations": explanations, "fences": fences}
@@ -182,7 +180,7 @@ async def panel(
 
 
 def _judge_report(seat: Seat, scores: Sequence[Score]) -> dict[str, Any]:
-    """A judge's answer: the first of its verdicts, and of several how far they agree."""
+    """Return a judge's first verdict and, for several, their agreement."""
     first = next((s for s in scores if s.risk is not None), scores[0])
     told = {
         "judge": str(seat),
@@ -199,6 +197,6 @@ def _judge_report(seat: Seat, scores: Sequence[Score]) -> dict[str, Any]:
 
 
 def _answers(score: Score) -> tuple[str, ...]:
-    """Return a judge's answer; a template with ``{sample}`` is answered once a sample."""
+    """Return a judge's answers: one, or one per sample for a template with ``{sample}``."""
     raw: dict[str, Any] = score.raw  # type: ignore[assignment]
     return tuple(verdict["answer"] for verdict in raw.get("verdicts", [raw]))

@@ -34,7 +34,7 @@ _PARTS = frozenset({"sample", "sentence"})
 def _supporting(template: str) -> Prompt:
     prompt = judging(template, _PARTS)
     if not prompt.parts >= _PARTS:
-        raise UsageError(f"prompt {prompt.name} must have {{sample}} and {{sentence}}")
+        raise UsageError(f"prompt {prompt.name} must contain {{sample}} and {{sentence}}")
     return prompt
 
 
@@ -62,26 +62,26 @@ async def selfcheck_prompt(
 ) -> Score:
     """Mean over samples of a language model's verdict that a sample does not support a sentence.
 
-    Every sentence is put to the model with every sample, all sentences of one sample after each
-    other, so that servers read it once. Yes is worth 0 and No 1; where the
-    server gives token probabilities, P(No) / (P(Yes) + P(No)). Line breaks of samples become
-    blanks, as in the published package.
+    The model judges every sentence against every sample. All sentences of one sample follow each
+    other, so that servers cache the sample. Yes counts 0 and No 1; with token probabilities the
+    value is P(No) / (P(Yes) + P(No)). Line breaks of samples become blanks, as in the published
+    package.
 
     Args:
-        template: ``selfcheck_paper`` or ``selfcheck_package``, the two published endings, or a
-            file with the parts ``{sample}`` and ``{sentence}``.
-        against: what the sentences are compared with. The mean is over samples; of several
-            contexts or references the most supportive counts.
-        llm: the endpoint asked; the run's own if None.
-        unclear: what becomes of a pair that has no clear verdict when asked again. ``skip`` leaves
-            it out, and fails the score where more than half of a sentence's pairs are so; ``half``
-            counts 0.5, as the paper does.
-        form, fences: as of ``judge``.
+        template: ``selfcheck_paper`` or ``selfcheck_package``, the two published endings, or a file
+            with ``{sample}`` and ``{sentence}``.
+        against: source that the sentences are compared with. Values are averaged over samples; for
+            several contexts or references the most supportive one counts.
+        llm: endpoint to call; the run's default if None.
+        unclear: treatment of a pair without a clear verdict after a second request. ``skip`` drops
+            it, and fails the score if more than half of a sentence's pairs are dropped; ``half``
+            counts 0.5, as in the paper.
+        form, fences: as in ``judge``.
 
-    A sentence's ``raw`` and risk are that mean, in [0, 1]; its evidence is the sentence most
-    about it of each of the (up to 3) least supportive samples. The response's ``risk``, also in
-    ``raw`` beside the number of ``unclear`` verdicts and the first of their texts, is the mean
-    over sentences.
+    A sentence's ``raw`` and risk are that mean, in [0, 1]; its evidence is the closest sentence of
+    each of the (up to 3) least supportive samples. The response's ``risk`` is the mean over
+    sentences. ``raw`` has this risk, the number of ``unclear`` verdicts and the first of their
+    texts.
     """
     prompt = _supporting(template)
     sentences = record.need_sentences()
@@ -120,8 +120,10 @@ async def selfcheck_prompt(
 
 
 def _unit(sentence: Span, risks: Floats, sources: Sequence[Source], evidence: Evidence) -> Unit:
-    """The sentence by its (sources,) risks, of which NaN do not count: over samples the mean, of
-    others the least."""
+    """Build the sentence's unit from its (sources,) risks, ignoring NaN.
+
+    Samples are averaged; of other sources the minimum counts.
+    """
     clear = np.flatnonzero(np.isfinite(risks))
     if sources[0].kind == "sample":
         raw = float(risks[clear].mean())

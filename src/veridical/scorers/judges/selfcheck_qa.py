@@ -82,36 +82,36 @@ async def selfcheck_qa(
     reader: str = "potsawee/longformer-large-4096-answering-race",
     answerability: str = "potsawee/longformer-large-4096-answerable-squad2",
 ) -> Score:
-    """Whether multiple-choice questions about a sentence are answered by the samples as they are
-    by the response.
+    """Agreement of samples and response on multiple-choice questions about a sentence.
 
     Args:
         method: ``bayes_with_alpha`` is the probability that the sentence is non-factual given the
-            matching and other answers, each counted by how answerable its question is; ``bayes``
-            and ``counting`` (the share of other answers) count answerable questions only, and are
-            0.5 for a question that the response itself does not answer. ``kl`` (nats),
-            ``hellinger`` and ``total_variation`` are MQAG's distances between the probabilities
-            of the options, without regard to answerability.
-        questions: about each sentence, 1 to 50. Draws that are no question are left out.
-        beta1, beta2: probability of another answer where the sentence is non-factual, and of the
-            same answer where it is factual, above 0 and below 1.
-        answerable: probability from which a question counts as answerable, in [0, 1].
-        against: what answers the questions besides the response. Counts are over all of them;
-            distances are means over samples, and of contexts or references the least.
-        backend: ``models`` runs the published checkpoints here (the extra ``[torch]``, about 10 GB
-            of weights in float32); ``llm`` asks a chat model for everything.
-        llm: the endpoint asked; the run's own if None.
-        seed: of the checkpoints' draws.
+            matching and different answers, each weighted by the answerability of its question.
+            ``bayes`` and ``counting`` (the share of different answers) count answerable questions
+            only, and are 0.5 for a question that the response itself does not answer. ``kl``
+            (nats), ``hellinger`` and ``total_variation`` are MQAG's distances between the
+            probabilities of the options, ignoring answerability.
+        questions: questions per sentence, 1 to 50. Invalid samples are dropped.
+        beta1, beta2: probability of a different answer if the sentence is non-factual, and of the
+            same answer if it is factual, above 0 and below 1.
+        answerable: minimum probability at which a question counts as answerable, in [0, 1].
+        against: sources that the questions are answered from, in addition to the response. Counts
+            are over all of them; distances are averaged over samples, and are the minimum over
+            contexts or references.
+        backend: ``models`` runs the published checkpoints locally (the extra ``[torch]``, about 10
+            GB of weights in float32); ``llm`` uses a chat model for all steps.
+        llm: endpoint to call; the run's default if None.
+        seed: seed of the checkpoints' sampling.
         writer, distractor, reader, answerability: hub id or folder of each checkpoint, with
             ``?revision=COMMIT`` to pin one.
 
-    A sentence's ``raw`` is the mean over its questions, and its evidence the sentence most about
+    A sentence's ``raw`` is the mean over its questions, and its evidence the sentence closest to
     the question in each of the (up to 3) sources that answer differently. The response's
-    ``inconsistency``, in ``raw`` beside every question with its result and the ``systems`` (models
-    by name, or prompts with their versions), is the mean over sentences.
-    Risk is that number itself, of ``kl`` 1 - exp(-raw). A sentence about which no question could
-    be written has no risk and does not count; where that is every sentence, the score is not
-    applicable, or failed if the language model's replies could not be read.
+    ``inconsistency`` is the mean over sentences. ``raw`` has it, every question with its result,
+    and the ``systems`` (models by name, or prompts with their versions). The risk equals the
+    inconsistency, or 1 - exp(-raw) for ``kl``. A sentence without a question has no risk and does
+    not count. If no sentence has one, the score is not applicable, or failed if the language
+    model's replies could not be read.
     """
     sentences = record.need_sentences()
     sources = record.against(against)
@@ -142,8 +142,11 @@ async def selfcheck_qa(
 
 
 class _Answers(NamedTuple):
-    """What the response, and then each source, answers to a question: the probabilities of its
-    options, and how answerable it is (1 where the method does not ask)."""
+    """Answers to a question by the response and then by each source.
+
+    They hold the probabilities of its options and its answerability (1 if the method does not use
+    it).
+    """
 
     choices: list[Floats]
     alphas: list[float]
@@ -156,11 +159,11 @@ async def _answers(
     written: Sequence[Sequence[Question]],
     method: Method,
 ) -> dict[Question, _Answers]:
-    """Answers to each distinct question.
+    """Answer each distinct question.
 
     Raises:
         LlmError: the language model's replies could not be read.
-        NotApplicable: there is no question.
+        NotApplicable: no valid question could be written.
     """
     questions = list(dict.fromkeys(q for qs in written for q in qs))
     if not questions:
@@ -183,7 +186,7 @@ async def _answers(
 
 
 async def _both(first: Awaitable[T], second: Awaitable[U]) -> tuple[T, U]:
-    """Both results; an error is raised when neither runs any more."""
+    """Await both results; raise an error only after both have finished."""
     one, two = await asyncio.gather(first, second, return_exceptions=True)
     if isinstance(one, BaseException):
         raise one
@@ -200,7 +203,7 @@ def _inconsistency(
     threshold: float,
     against: Against,
 ) -> float:
-    """S_QA of one question (eq. 5), or its mean or least distance."""
+    """Compute S_QA of one question (eq. 5), or its mean or minimum distance."""
     choices, alphas = answers
     distance = _DISTANCES.get(method)
     if distance is not None:
@@ -231,8 +234,10 @@ def _unit(
     evidence: Evidence,
     method: Method,
 ) -> Unit:
-    """The sentence by the inconsistency of each question about it; as evidence, the sources that
-    answer the worst question differently, the most answerable first."""
+    """Build the sentence's unit from the inconsistency of each question about it.
+
+    Evidence is the sources that answer the worst question differently, the most answerable first.
+    """
     if not about:
         return Unit.of(sentence, None, label="no valid question")
     raw = float(np.mean([scores[q] for q in about]))
@@ -246,8 +251,10 @@ def _unit(
 
 
 def _row(sentence: int, question: Question, answers: _Answers, score: float) -> dict[str, Any]:
-    """A question as the raw value reports it; ``answers`` and ``answerable`` are by the response
-    and then by each source."""
+    """Return a question for the raw value.
+
+    ``answers`` and ``answerable`` are those of the response, then of each source.
+    """
     return {
         "sentence": sentence,
         "question": question.text,

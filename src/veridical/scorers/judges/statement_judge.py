@@ -1,4 +1,4 @@
-"""A judge for small language models: one short question a statement, read as a probability."""
+"""Judge for small language models: one short question per statement."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ from veridical.text.finding_kinds import finding_kind
 from veridical.text.passages import windows
 from veridical.text.statements import Statement
 
-#: Templates: by a document and without one, each in both orders of the alternatives.
+#: Templates with and without a document, each in both orders of the alternatives.
 _WITH = ("statement_yes_no", "statement_no_yes")
 _WITHOUT = ("statement_alone_yes_no", "statement_alone_no_yes")
-#: The template that checkers were trained by.
+#: The template that checkers were trained with.
 _TRAINED = ("statement_checker",)
-#: UTF-8 bytes of a document that is shown whole: some 1 500 tokens. Of a longer one each statement
-#: is shown the windows most about it, as many as hold that much.
+#: Maximum UTF-8 bytes of a document shown whole (some 1 500 tokens). From a longer one each
+#: statement is shown that amount of the closest windows.
 SHOWN_WHOLE = 6_000
 _WINDOW = 1_200
 _UNKNOWN = "Unknown"
-#: How far from 0 and 1 a probability counts at least, and one that is not known but said in words.
+#: Minimum distance of a probability from 0 and 1, and that of a verdict without probabilities.
 _EDGE, _SAID = 0.001, 0.1
 _FLIPS = FlipCount()
-#: ``log-odds of being wrong = intercept + slope x mean log-odds of no``, by a document: fitted by
+#: ``log-odds of being wrong = intercept + slope x mean log-odds of no``, with a document: fitted by
 #: ``training/fit_judge.py`` with Qwen2.5-Coder-1.5B-Instruct as the judge.
 INTERCEPT, SLOPE = -0.3662, 1.3067
 
@@ -53,7 +53,7 @@ INTERCEPT, SLOPE = -0.3662, 1.3067
     presets={"all", "auto"},
     raw_is="risk",
     raw_key="risk",
-    tuned_on={"begin": (), "halueval": ()},  # the two numbers of the logistic function
+    tuned_on={"begin": (), "halueval": ()},  # intercept and slope of the logistic function
     prompts=(*_WITH, *_WITHOUT, *_TRAINED),
 )
 async def statement_judge(
@@ -64,33 +64,32 @@ async def statement_judge(
     llm: str | None = None,
     fences: bool = True,
 ) -> Score:
-    """Probability that a statement is not true according to the sources, as a language model says.
+    """Probability that a statement is false according to the sources, by a language model.
 
-    Made for models of one to a few billion parameters: no instructions, no examples, no reasons,
-    an answer of one token. Each sentence is shown with the question it answers, after the
-    document, whose reading all sentences share. The model is asked whether the whole statement is
-    true according to it: "Answer Yes or No" and "Answer No or Yes", so that a liking for what comes
-    first cancels out. The risk is a logistic function, fitted on public labels, of the mean
-    log-odds of no against yes over both; where the server gives no token probabilities, what
-    it says counts as one of 0.9.
+    It is designed for models of one to a few billion parameters: no instructions, no examples, no
+    reasons, and an answer of one token. Each sentence is shown with the question it answers, after
+    the document, which is processed once for all sentences. The model is asked if the whole
+    statement is true according to the document, with "Answer Yes or No" and "Answer No or Yes", so
+    that an order bias cancels out. The risk is a logistic function, fitted on public labels, of the
+    mean log-odds of no against yes over both. Without token probabilities the answer counts with
+    probability 0.9.
 
-    A checker trained for the task (``--llm local:checker-0.5b``) is asked once for each sentence,
-    and may also answer Unknown; its risk is a logistic function of its own calibration.
+    A checker trained for the task (``--llm local:checker-0.5b``) is called once per sentence, and
+    may also answer Unknown; its risk is a logistic function with its own calibration.
 
     Args:
-        against: what the document is; all contexts, references or samples together. ``auto``
-            takes the first of these that the record has. Without any, the model judges by what it
-            knows.
-        llm: the endpoint that is asked; the run's own if None.
-        fences: put delimiters around what is quoted, which it cannot forge.
+        against: the document: all contexts, references or samples together. ``auto`` takes the
+            first of these that the record has. Without any, the model judges by its own knowledge.
+        llm: endpoint to call; the run's default if None.
+        fences: put unforgeable delimiters around quoted text.
 
-    2 calls a sentence, 1 by a trained checker. Of documents over 6 000 bytes each statement is
-    shown the windows that can matter to it.
+    LLM calls per sentence: 2, or 1 with a trained checker. For documents over 6 000 bytes each
+    statement is shown the relevant windows.
 
     A sentence's ``raw`` is its risk, in [0, 1]; it is labelled ``supported`` under 0.5, else
-    ``unsupported``, or ``contradicted`` where a checker says No rather than Unknown. Its evidence
-    is the sentence of the sources most about it. The response's ``risk`` is the largest. ``raw``
-    also has the mean ``log_odds`` of each sentence.
+    ``unsupported``, or ``contradicted`` if a checker answers No rather than Unknown. Its evidence
+    is the closest sentence of the sources. The response's ``risk`` is the maximum. ``raw`` also has
+    the mean ``log_odds`` of each sentence.
 
     Raises:
         NotApplicable: the response is blank or states nothing, or the record lacks the field named
@@ -155,7 +154,7 @@ async def statement_judge(
 
 
 def risk_of(log_odds: float, intercept: float = INTERCEPT, slope: float = SLOPE) -> float:
-    """Return the risk of a statement by the mean log-odds of no against yes, with a document."""
+    """Compute the risk of a statement with a document from its mean log-odds of no against yes."""
     return _sigmoid(intercept + slope * log_odds)
 
 
@@ -163,7 +162,7 @@ def _label(risk: float, verdicts: Sequence[JudgeVerdict]) -> str:
     if risk < 0.5:
         return "supported"
     shares = [v.probabilities or {v.answer: 1.0} for v in verdicts]
-    three = any(_UNKNOWN in share for share in shares)  # only checkers are asked for it
+    three = any(_UNKNOWN in share for share in shares)  # only checkers may answer it
     says_no = all(share.get("No", 0.0) > share.get(_UNKNOWN, 0.0) for share in shares)
     return "contradicted" if three and says_no else "unsupported"
 
@@ -178,7 +177,7 @@ def _sources(record: Record, against: str) -> list[Source]:
 
 
 def _with_question(record: Record, said: Statement) -> str:
-    """A statement with the question it answers, unless it was made one statement with it."""
+    """Return a statement with its question, unless they were combined into one statement."""
     question = last_question(record.prompt)
     if not question or said.how != "answer":
         return said.text
@@ -188,7 +187,7 @@ def _with_question(record: Record, said: Statement) -> str:
 def _documents(
     record: Record, evidence: Evidence, sources: Sequence[Source], texts: Sequence[str]
 ) -> list[str | None]:
-    """What is shown with each of ``texts``."""
+    """Return the document shown with each of ``texts``."""
     whole = "\n\n".join(stated_source(record, evidence, s).strip() for s in sources)
     if len(whole.encode()) <= SHOWN_WHOLE:
         return [whole] * len(texts)
@@ -200,7 +199,7 @@ def _documents(
 
 
 def _within(passages: Sequence[str], read: Sequence[int], about: int) -> list[str]:
-    """The passages to show, in order: where nothing tells them apart, the first ones."""
+    """Return the passages to show, in order; if none is closer, the first ones."""
     shown, left = {about}, SHOWN_WHOLE - len(passages[about].encode())
     for place in read:
         size = len(passages[place].encode())
@@ -211,7 +210,7 @@ def _within(passages: Sequence[str], read: Sequence[int], about: int) -> list[st
 
 
 def _most_about(evidence: Evidence, text: str, sources: Sequence[Source]) -> list[EvidenceItem]:
-    """The sentence of all sources that shares most words with a statement."""
+    """Return the sentence of all sources that shares most words with a statement."""
     spans = evidence.once(
         ("sentences of sources", tuple(sources)),
         lambda: [(source, span) for source in sources for span in source.sentences()],

@@ -1,4 +1,4 @@
-"""Confidence in words: the probability a model states (Tian et al. 2023)."""
+"""Verbalized confidence: the probability a model states (Tian et al. 2023)."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ async def verbalized(
     llm: str | None = None,
     fences: bool = True,
 ) -> Score:
-    """The probability that the model states for the answer's being correct, when asked after it.
+    """Probability, stated by the model after its answer, that the answer is correct.
 
     Args:
         template: ``verbalized`` asks for a number from 0 to 1, ``verbalized_phrases`` for one of
-            six phrases worth 0, 0.2 ... 1, ``verbalized_code`` the same of code.
-        llm: the endpoint asked; the run's own if None. The method means the one that answered.
-        fences: put delimiters around what is quoted; false sends the template as published.
+            six phrases worth 0, 0.2 ... 1, ``verbalized_code`` for the same about code.
+        llm: endpoint to call; the run's default if None. The method uses the model that answered.
+        fences: put delimiters around quoted text; false sends the template as published.
 
-    ``raw`` is as of ``judge``; its ``confidence`` is the stated probability, ``risk`` 1 - it.
+    ``raw`` is as in ``judge``; its ``confidence`` is the stated probability, ``risk`` 1 - it.
     """
     return await evidence.score("judge", template=template, llm=llm, fences=fences)

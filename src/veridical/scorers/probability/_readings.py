@@ -1,4 +1,4 @@
-"""The token probabilities a scorer reads: the record's own, or those of a proxy model."""
+"""Token probabilities from the record or from a proxy model."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from veridical.core.tokens import GivenText, TokenProbabilities
 from veridical.errors import NotApplicable
 from veridical.text.token_spans import MisalignedTokens, token_spans
 
-#: What a proxy reads before the response: the contexts and the prompt, the prompt alone, nothing.
+#: Text before the response in the proxy's input: contexts and prompt, prompt alone, or nothing.
 Condition = Literal["all", "prompt", "none"]
 
 
 @dataclass(frozen=True, eq=False)
 class TokenReading:
-    """A text's tokens with their probabilities.
+    """Tokens of a text with their probabilities.
 
     Attributes:
-        text: what they spell.
-        tokens: log-probabilities lie in [FLOOR, 0].
-        places: (n,) the place of each token in the list it comes from, which may hold others
-            (an end-of-text token, white space that the text was stripped of).
+        text: the text of the tokens.
+        tokens: tokens, with log-probabilities in [FLOOR, 0].
+        places: (n,) index of each token in its original list, which may contain others (an
+            end-of-text token, stripped white space).
     """
 
     text: str
@@ -39,10 +39,10 @@ class TokenReading:
 async def read_response(
     record: Record, evidence: Evidence, proxy: str | None, condition: Condition
 ) -> TokenReading:
-    """The response's tokens: by ``record.logprobs`` without a proxy, else as the proxy reads them.
+    """Return the response's tokens: from ``record.logprobs``, or by the proxy if one is given.
 
     Raises:
-        NotApplicable: the response is blank, or there are no log-probabilities and no proxy.
+        NotApplicable: the response is blank, or it has no log-probabilities and no proxy is given.
         MisalignedTokens: the record's tokens do not spell its response.
         ModelError: the proxy failed.
     """
@@ -55,11 +55,12 @@ async def read_response(
 async def read_answers(
     record: Record, evidence: Evidence, proxy: str | None, condition: Condition
 ) -> list[TokenReading]:
-    """:func:`read_response`, and the same of each sample that has a text.
+    """Apply :func:`read_response` to the response and to each sample that has a text.
 
     Raises:
-        NotApplicable: also where there is no such sample, or one has no log-probabilities.
-        MisalignedTokens, ModelError: as there.
+        NotApplicable: as for :func:`read_response`, or there is no such sample, or one has no
+            log-probabilities.
+        MisalignedTokens, ModelError: as for :func:`read_response`.
     """
     response = record.need_response()
     sources = record.against("samples")
@@ -81,12 +82,12 @@ async def read_answers(
 def _own(record: Record, evidence: Evidence) -> TokenReading:
     tokens = record.logprobs
     if not tokens:
-        raise NotApplicable("the record has no logprobs; proxy=MODEL reads the response instead")
+        raise NotApplicable("the record has no logprobs; set proxy=MODEL to compute them")
     return evidence.once(_own, lambda: of_record(tokens, record.response))
 
 
 def of_record(tokens: Sequence[TokenLogprob], text: str) -> TokenReading:
-    """Log-probabilities as a record carries them, each with its place in ``text``.
+    """Locate the record's log-probabilities in ``text``.
 
     Raises:
         MisalignedTokens: the tokens do not spell ``text``.
@@ -131,10 +132,10 @@ async def _prompt(record: Record, evidence: Evidence, proxy: str, condition: Con
 
 
 def conversation(record: Record, contexts: bool) -> list[dict[str, Any]]:
-    """The messages that the response answers; empty where the record has none.
+    """Return the messages that the response answers; empty if the record has none.
 
     Args:
-        contexts: begin the last message with the contexts that no message holds already.
+        contexts: prepend to the last message the contexts that no message contains.
     """
     prompt = record.prompt
     if prompt is None:

@@ -1,4 +1,4 @@
-"""From values of tokens to the score of a response, with its sentences and riskiest tokens."""
+"""Scores from token values, with sentences and riskiest tokens."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from veridical.errors import NotApplicable
 from veridical.scorers.probability._readings import TokenReading
 from veridical.text.spans import Span
 
-#: What scorers of sentences, and those of the whole response, by its tokens declare alike.
+#: Declarations shared by token scorers of sentences, and by those of the whole response.
 OF_SENTENCES: dict[str, Any] = {
     "level": "sentence",
     "needs": {"logprobs"},
@@ -22,7 +22,7 @@ OF_SENTENCES: dict[str, Any] = {
     "raw_is": "risk",
 }
 OF_RESPONSE: dict[str, Any] = OF_SENTENCES | {"level": "response", "raw_is": "confidence"}
-#: Most tokens that a score shows as units.
+#: Maximum number of tokens shown as units.
 TOKENS_SHOWN = 16
 
 
@@ -33,13 +33,13 @@ def of_sentences(
     join: Literal["mean", "max"],
     risk: Callable[[float], float],
 ) -> Score:
-    """A score from riskier-is-larger ``values`` (n,) of the response's tokens, NaN where unknown.
+    """Build a score from the (n,) ``values`` of the response's tokens, larger being riskier.
 
-    A token belongs to every sentence that it shares a character with. A sentence's ``raw`` is the
-    mean or the maximum over its tokens. The response's is the mean over all tokens, those between
-    sentences too, or the mean of the sentences' maxima. The evidence of a sentence is its (up to
-    3) tokens of the largest values, with their probabilities; a sentence without any known value
-    has no risk.
+    Unknown values are NaN. A token belongs to every sentence that it overlaps. A sentence's ``raw``
+    is the mean or the maximum over its tokens. The response's is the mean over all tokens,
+    including those between sentences, or the mean of the sentences' maxima. The evidence of a
+    sentence is its (up to 3) tokens with the largest values, with their probabilities. A sentence
+    without a known value has no risk.
 
     Raises:
         NotApplicable: no sentence has a known value.
@@ -58,13 +58,13 @@ def of_sentences(
         evidence = [token_item(reading, int(i)) for i in riskiest]
         units.append(Unit.of(sentence, risk(raw), raw=raw, evidence=evidence))
     if not raws:
-        raise NotApplicable("nothing is known of the tokens of any sentence")
+        raise NotApplicable("no sentence has a token with a known value")
     whole = float(np.nanmean(values)) if join == "mean" else float(np.mean(raws))
     return Score.of(risk(whole), raw=whole, units=units)
 
 
 def tokens_of(reading: TokenReading, span: Span) -> NDArray[np.int64]:
-    """Indices of the tokens that share a character with ``span``."""
+    """Return the indices of the tokens that overlap ``span``."""
     tokens = reading.tokens
     first = int(np.searchsorted(tokens.ends, span.start, side="right"))
     last = int(np.searchsorted(tokens.starts, span.end, side="left"))
@@ -75,9 +75,9 @@ def tokens_of(reading: TokenReading, span: Span) -> NDArray[np.int64]:
 def riskiest_tokens(
     reading: TokenReading, raws: NDArray[np.float64], risks: NDArray[np.float64]
 ) -> list[Unit]:
-    """The (up to 16) tokens of the highest ``risks`` (n,), as units in the order of the text.
+    """Return the (up to 16) tokens of the highest ``risks`` (n,) as units in text order.
 
-    Tokens of white space, and those of unknown risk (NaN), are left out.
+    Tokens of white space, and those of unknown risk (NaN), are skipped.
     """
     tokens = reading.tokens
     chosen: list[int] = []
@@ -98,7 +98,7 @@ def _span(reading: TokenReading, i: int) -> Span:
 
 
 def token_item(reading: TokenReading, i: int) -> EvidenceItem:
-    """Token ``i`` as evidence, with its probability."""
+    """Return token ``i`` as evidence, with its probability."""
     start, end, text = _span(reading, i)
     return EvidenceItem(
         kind="token",

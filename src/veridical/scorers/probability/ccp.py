@@ -59,45 +59,44 @@ async def ccp(
     proxy: str | None = None,
     condition: Condition = "all",
 ) -> Score:
-    """Probability of what each claim says, among claims of its kind.
+    """Probability of each claim's content among alternatives of the same kind.
 
-    A model may doubt which word comes next, or what it is about, and still be sure of the fact. At
-    each token of a content word the k likeliest tokens are compared with the word that was chosen,
-    by an NLI model in both directions: the token's value is P(alternatives that mean the same) /
-    P(those and the ones that contradict), the chosen token being one that means the same. What is
-    neutral says something of another kind and does not count, nor does what entails in one
-    direction and contradicts in the other. A claim's confidence is the product over its tokens.
-    Function words and punctuation count as certain.
+    A model may be uncertain of the next word or the topic and still be certain of the fact. At each
+    token of a content word an NLI model compares the k likeliest tokens with the chosen word, in
+    both directions. The token's value is P(equivalent alternatives) / P(equivalent or contradicting
+    alternatives); the chosen token counts as equivalent. Neutral alternatives are of another kind
+    and do not count, nor do those that entail in one direction and contradict in the other. A
+    claim's confidence is the product over its tokens. Function words and punctuation count as
+    certain.
 
     Args:
-        k: how many of the likeliest tokens are looked at, the chosen one with them.
-        least: leave out alternatives of a lower probability: fewer pairs for the NLI model, at
-            the price of that much precision. 0 takes all, as published.
-        context: texts compared are the ``sentence`` up to the word, each ending in one of the
-            words; or the words ``alone`` (the default of LM-Polygraph).
-        extractor: takes the response apart into claims, as in ``claims``.
-        aggregate: the response's value is the mean over claims, or the smallest.
-        llm: of an extractor that asks one; the run's own if None.
+        k: number of likeliest tokens to compare, including the chosen one.
+        least: minimum probability of an alternative. A larger value saves NLI pairs and loses
+            precision. 0 takes all, as published.
+        context: compared texts: the ``sentence`` up to and including the word; or the words
+            ``alone`` (the default of LM-Polygraph).
+        extractor: splits the response into claims, as in ``claims``.
+        aggregate: the response's value is the mean over claims, or the minimum.
+        llm: endpoint of an extractor that calls an LLM; the run's default if None.
         proxy: language model that reads the response; None takes the record's own ``logprobs``.
-        condition: what a proxy reads before it: the contexts and the prompt, the prompt alone,
-            or nothing.
+        condition: the proxy's text before it: contexts and prompt, prompt alone, or nothing.
 
     ``raw`` is in [0, 1] (confidence), of claims and response; ``risk = 1 - raw``. A claim without a
-    content word has no risk. A claim's evidence is its (up to 3) tokens of the lowest value, with
-    their probabilities.
+    content word has no risk. A claim's evidence is its (up to 3) tokens with the lowest values,
+    with their probabilities.
 
     Raises:
         NotApplicable: the response is blank, declines to answer or makes no claim, or no claim has
-            a content word; it has no log-probabilities and no proxy is named; they have no
-            alternatives, or do not say which tokens these are; the NLI model has no class for
-            contradiction.
+            a content word; it has no log-probabilities and no proxy is named; the log-probabilities
+            have no alternatives, or do not name their tokens; the NLI model has no contradiction
+            class.
         MisalignedTokens: the record's tokens do not spell its response.
         ModelError, LlmError: a model failed.
     """
     reading = await read_response(record, evidence, proxy, condition)
-    likeliest(reading.tokens, None)  # says what is missing
+    likeliest(reading.tokens, None)  # raises the reason
     if reading.tokens.top_text is None:
-        raise NotApplicable("the log-probabilities do not say which tokens the alternatives are")
+        raise NotApplicable("the log-probabilities do not name the tokens of the alternatives")
     claims = await claims_to_judge(record, evidence, extractor, llm)
     spans = [_places(claim) for claim in claims]
     words = [w for w in content_spans(reading.text) if any(_inside(w, s) for s in spans)]
@@ -112,7 +111,7 @@ async def ccp(
 
 @dataclass(frozen=True, eq=False)
 class _Place:
-    """A token and its alternatives: pairs of texts with the chosen word and with each of them."""
+    """A token and its alternatives, as pairs of texts with the chosen word and each alternative."""
 
     token: int
     own: float
@@ -149,7 +148,7 @@ def _compared(
             listed = list(zip(tokens.top_text(i), tokens.top[i].tolist(), strict=False))[:k]
             for text, logprob in listed:
                 if text.strip() in ("", written.strip()) or "\ufffd" in text:
-                    continue  # the token itself, and what is no text to compare
+                    continue  # the token itself, or not a comparable text
                 if logprob < np.log(max(least, 1e-300)):
                     continue
                 if context == "alone":
@@ -165,7 +164,7 @@ def _compared(
 
 
 def _log_values(n: int, places: Sequence[_Place], verdicts: Verdicts) -> Floats:
-    """(n,) logarithms of the tokens' values; NaN for those that are not compared."""
+    """Return the (n,) logarithms of the tokens' values; NaN for tokens not compared."""
     verdicts.contradiction  # noqa: B018 - refuses a model without that class
     classes = verdicts.probabilities.argmax(axis=1)
     forward, backward = np.split(classes, 2)
@@ -183,8 +182,11 @@ def _log_values(n: int, places: Sequence[_Place], verdicts: Verdicts) -> Floats:
 
 
 def joined_classes(forward: NDArray[np.int64], backward: NDArray[np.int64]) -> NDArray[np.int64]:
-    """(n,) classes of pairs from those of both directions: entailment or contradiction where one
-    direction says so, unless the other says the opposite; else neutral."""
+    """Merge the classes of both directions into (n,) classes.
+
+    The result is entailment or contradiction if one direction gives that class and the other does
+    not give the opposite; else neutral.
+    """
     either = np.where(forward == _NEUTRAL, backward, forward)
     clash = (forward != backward) & (forward != _NEUTRAL) & (backward != _NEUTRAL)
     return np.where(clash, _NEUTRAL, either)

@@ -1,4 +1,4 @@
-"""Calibrated Entropy Score: token entropies against those of a reference (Villani 2026)."""
+"""Calibrated Entropy Score: token entropies against a reference (Villani 2026)."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def _parse(content: bytes, safetensors: bool, version: str) -> tuple[str, list[F
         except (NotApplicable, MisalignedTokens, ValueError) as e:
             raise ValueError(f"line {number}: {e}") from None
     if not tops:
-        raise ValueError("it has no rows")
+        raise ValueError("the file has no rows")
     return version, tops
 
 
@@ -50,7 +50,7 @@ def _read(name: str) -> tuple[str, list[Floats]]:
     )
 
 
-#: Annotation of the parameter ``reference``: checked, and pinned to the file's content.
+#: Annotation of the parameter ``reference``: validated, and pinned to the file's content.
 ReferenceFile = Annotated[str, AfterValidator(lambda name: pinned(name, _read(name)[0]))]
 
 
@@ -79,27 +79,26 @@ async def ces(
     proxy: str | None = None,
     condition: Condition = "all",
 ) -> Score:
-    """Position of the mean and the maximum token entropy among those of a reference.
+    """Rank of the mean and the maximum token entropy among those of a reference.
 
-    F is the share of the tokens of the reference answers whose entropy is not larger. The score is
+    F is the share of the reference's tokens whose entropy is not larger. The score is
     ``sqrt(F(mean) F(max))``, the geometric mean of F at the mean and at the maximum of the
-    response's token entropies. An entropy is that of the k likeliest tokens, made to sum to 1;
-    places where fewer than two are known do not count.
+    response's token entropies. An entropy is that of the k likeliest tokens, normalised to sum to
+    1; tokens with fewer than two alternatives do not count.
 
     Args:
         reference: JSON Lines file of answers of the same model to questions of the same kind, each
             with ``response`` and ``logprobs``, as ``veridical sample --logprobs 20`` writes them;
-            best of answers known to be right. None takes a shipped one, of a small model's short
-            answers to questions of fact: its values rank answers, and are not comparable across
-            models.
-        k: how many alternatives count.
+            preferably answers known to be right. None takes the shipped reference, a small model's
+            short answers to factual questions; its values rank answers and are not comparable
+            across models.
+        k: number of alternatives.
         proxy: language model that reads the response; None takes the record's own ``logprobs``.
-        condition: what a proxy reads before it: the contexts and the prompt, the prompt alone,
-            or nothing.
+        condition: the proxy's text before it: contexts and prompt, prompt alone, or nothing.
 
-    ``raw`` has the score as ``ces``, in [0, 1], which is the ``risk``, and its two parts ``mean``
-    and ``max``. It is a rank among the reference's tokens, not a probability. The units are the 16
-    tokens of the largest entropy.
+    ``raw`` has the score as ``ces``, in [0, 1], which is also the ``risk``, and its two parts
+    ``mean`` and ``max``. It is a rank among the reference's tokens, not a probability. The units
+    are the 16 tokens with the largest entropy.
 
     Raises:
         UsageError: the reference cannot be read.

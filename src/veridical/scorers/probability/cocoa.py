@@ -36,17 +36,16 @@ async def cocoa(
     The similarity is ``0.5 + cos / 2`` of their embeddings, as in the UQLM package.
 
     Args:
-        length_normalize: the probability is the geometric mean of the tokens' probabilities;
-            else their product.
+        length_normalize: use the geometric mean of the tokens' probabilities; if false, their
+            product.
         proxy: language model that reads the response; None takes the record's own ``logprobs``.
-        condition: what a proxy reads before it: the contexts and the prompt, the prompt alone,
-            or nothing.
+        condition: the proxy's text before it: contexts and prompt, prompt alone, or nothing.
 
     ``raw`` is in [0, 1] (confidence); ``risk = 1 - raw``.
 
     Raises:
         NotApplicable: the response is blank, has no log-probabilities and no proxy is named, no
-            sample has a text, or the embedder does not read the response's script.
+            sample has a text, or the embedder does not support the response's script.
         MisalignedTokens: the record's tokens do not spell its response.
         ModelError: a model failed.
     """

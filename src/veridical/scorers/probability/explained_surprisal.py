@@ -1,4 +1,4 @@
-"""Explained surprisal: how much of what an answer says could be foretold from its sources."""
+"""Explained surprisal: share of the answer predictable from its sources."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from veridical.text.facts import Facts
 from veridical.text.passages import passages
 from veridical.text.spans import Span
 
-#: Characters of sources that are read at once, some 3 000 tokens: most small models take them.
+#: Characters of sources per reading (some 3 000 tokens), which most small models accept.
 READ = 12_000
 _BREAK = "\n\n"
-#: Nats. A token that was certain anyway has nothing to explain; it counts as explained if it
-#: still is.
+#: Nats. A token that is certain without sources needs no explanation; it counts as explained if it
+#: stays certain.
 _LEAST = 0.05
-#: Items whose risk is higher are reported as units of their own.
+#: Items with a higher risk are reported as units.
 _UNEXPLAINED = 0.5
 
 
@@ -46,20 +46,20 @@ async def explained_surprisal(
 ) -> Score:
     """Share of the surprisal of names, numbers and dates that the sources leave unexplained.
 
-    A language model reads the response twice: alone, and after the sources. Of a token t, the
-    share of its surprisal that the sources explain is their pointwise mutual information over the
-    surprisal, ``1 - log p(t | sources, before) / log p(t | before)``, cut to [0, 1]: what other
-    answers (or passages) say too is copied from them, what they do not is as surprising as before.
-    Models of 100 million parameters copy well, so that a small proxy is enough.
+    A language model reads the response twice: alone, and after the sources. The explained share of
+    a token t is its pointwise mutual information with the sources divided by its surprisal: ``1 -
+    log p(t | sources, before) / log p(t | before)``, clipped to [0, 1]. Content of the sources
+    becomes predictable, as models copy it; other content stays as surprising as before. Models of
+    100 million parameters copy well, so a small proxy is enough.
 
-    A name, number or date (:class:`~veridical.text.facts.Facts`) is explained as far as the least
-    explained of its tokens: one wrong figure makes a wrong date. In a response without any of
-    these, each word counts. Sources are read together, up to 12 000 characters (some 3 000 tokens)
-    at once; a proxy that takes less sees the last of them. Of several such readings the mean counts
-    for samples, for contexts and references the best, token by token.
+    A name, number or date (:class:`~veridical.text.facts.Facts`) takes the minimum over its tokens,
+    as one wrong figure makes a wrong date. In a response without any of these, each word counts.
+    Sources are read together, up to 12 000 characters (some 3 000 tokens) at once; a proxy with a
+    shorter input sees the last part. Several readings are averaged for samples; for contexts and
+    references the maximum per token counts.
 
     Args:
-        against: the texts that are to explain the response.
+        against: the sources that should explain the response.
         proxy: the language model; None takes the run's (``--proxy``).
 
     A sentence's ``raw`` is one minus the mean share of its items, in [0, 1], and the response's
@@ -69,9 +69,9 @@ async def explained_surprisal(
     sources.
 
     Raises:
-        NotApplicable: the response is blank or holds no word, there is no source, or no proxy is
+        NotApplicable: the response is blank or has no word, there is no source, or no proxy is
             named.
-        ModelError: the proxy failed, or cuts the response into other tokens after the sources.
+        ModelError: the proxy failed, or tokenizes the response differently after the sources.
     """
     text = record.need_response()
     sources = record.against(against)
@@ -79,7 +79,7 @@ async def explained_surprisal(
     texts = [GivenText(pack + _BREAK, text) for pack in ("", *packs)]
     alone, *informed = [tokens.bounded() for tokens in await evidence.read(texts, proxy)]
     if any(not np.array_equal(tokens.ends, alone.ends) for tokens in informed):
-        raise ModelError("the proxy cuts the response into other tokens after the sources")
+        raise ModelError("the proxy tokenizes the response differently after the sources")
     logprobs = np.array([tokens.logprobs for tokens in informed])
     shares = explained(alone.logprobs, logprobs)
     of_all = np.mean if against == "samples" else np.max
@@ -92,15 +92,18 @@ async def explained_surprisal(
 
 
 def explained(alone: Floats, informed: Floats) -> Floats:
-    """(n,) share of each token's surprisal that sources explain, in [0, 1], of the (n,)
-    log-probabilities without them and with them."""
+    """Return the (n,) share of each token's surprisal that the sources explain, in [0, 1].
+
+    The arguments are the (n,) log-probabilities without and with sources.
+    """
     shares: Floats = np.clip(1.0 - informed / np.minimum(alone, -_LEAST), 0.0, 1.0)
     return shares
 
 
 def _packs(texts: Sequence[str]) -> list[str]:
-    """The texts in order, joined as long as they stay within :data:`READ` characters; longer ones
-    are cut between sentences."""
+    """Join the texts in order up to :data:`READ` characters; split longer ones between
+    sentences.
+    """
     packs: list[str] = []
     for text in texts:
         whole = text.strip()
@@ -116,7 +119,7 @@ def _packs(texts: Sequence[str]) -> list[str]:
 
 
 class _Item(NamedTuple):
-    """What is to be explained: a fact, or a word, by its tokens."""
+    """A fact or a word to be explained, with its tokens."""
 
     label: str
     start: int
@@ -125,7 +128,7 @@ class _Item(NamedTuple):
 
 
 def _of_items(record: Record, reading: TokenReading, shares: Floats) -> Score:
-    """The score, from the (n,) explained shares of the response's tokens."""
+    """Build the score from the (n,) explained shares of the response's tokens."""
     units, raws = [], []
     sentences = record.need_sentences()
     for sentence, items in zip(sentences, _items(reading, sentences), strict=True):
@@ -144,19 +147,21 @@ def _of_items(record: Record, reading: TokenReading, shares: Floats) -> Score:
                 span = Span(start, end, reading.text[start:end])
                 units.append(Unit.of(span, value, raw=value, level="span", label=label))
     if not raws:
-        raise NotApplicable("the response holds no word")
+        raise NotApplicable("the response has no word")
     whole = fmean(raws)
     return Score.of(whole, raw=whole, units=units)
 
 
 def _items(reading: TokenReading, sentences: Sequence[Span]) -> list[list[_Item]]:
-    """The names, numbers and dates of each sentence where any has some, else its words."""
+    """Return the names, numbers and dates of each sentence; without any in the response, its
+    words.
+    """
     facts = Facts(reading.text)
     places = zip(reading.tokens.starts.tolist(), reading.tokens.ends.tolist(), strict=True)
     wordy = np.array([any(c.isalnum() for c in reading.text[a:b]) for a, b in places], dtype=bool)
 
     def items(places: Iterable[tuple[str, int, int]]) -> list[_Item]:
-        """Items that have tokens with a letter or a figure: stops in "J. R." tell nothing."""
+        """Return the items whose tokens have a letter or a figure; skips stops as in "J. R."."""
         tokens = [(place, tokens_of(reading, Span(*place[1:], ""))) for place in places]
         return [_Item(*place, at[wordy[at]]) for place, at in tokens if wordy[at].any()]
 

@@ -1,4 +1,4 @@
-"""Entropy at the first token of content of an answer (Gabriel 2026)."""
+"""Entropy at the first content token of an answer (Gabriel 2026)."""
 
 from __future__ import annotations
 
@@ -30,22 +30,21 @@ async def first_token_entropy(
     proxy: str | None = None,
     condition: Condition = "all",
 ) -> Score:
-    """Entropy of the k likeliest tokens where the answer's first word of content begins.
+    """Entropy of the k likeliest tokens at the answer's first content word.
 
-    Made for short answers to questions of fact, by one greedy answer: a model that does not know
-    the answer hesitates at its first word. The k probabilities are made to sum to 1, and their
-    entropy is divided by log k. Where fewer than k are known, k is their number. Quotation marks,
-    articles and other function words ("It is") are skipped, and so are words of the question; an
-    answer that has no other words is judged at its first word.
+    It is designed for one greedy short answer to a factual question: a model that does not know the
+    answer is uncertain at its first word. The k probabilities are normalised, and their entropy is
+    divided by log k; if fewer than k are known, k is their number. Quotation marks, articles, other
+    function words ("It is") and words of the question are skipped. An answer without other words is
+    judged at its first word.
 
     Args:
-        k: how many alternatives count; None takes all there are.
+        k: number of alternatives; None takes all.
         proxy: language model that reads the response; None takes the record's own ``logprobs``.
-        condition: what a proxy reads before it: the contexts and the prompt, the prompt alone,
-            or nothing.
+        condition: the proxy's text before it: contexts and prompt, prompt alone, or nothing.
 
-    ``raw`` is in [0, 1], and so is the ``risk``, which equals it; the paper's phi_first is 1 - raw.
-    The unit is the token.
+    ``raw`` is in [0, 1] and equals the ``risk``; the paper's phi_first is 1 - raw. The unit is the
+    token.
 
     Raises:
         NotApplicable: the response is blank or has no word, or has no log-probabilities and no
@@ -67,7 +66,7 @@ async def first_token_entropy(
 
 
 def first_word(answer: str, question: str) -> Span:
-    """Return the first word of content that the question does not have, else the first word.
+    """Return the first content word that is not in the question, else the first word.
 
     Raises:
         NotApplicable: the answer has no word.

@@ -11,7 +11,7 @@ from veridical.llm.asking import Form, ask_all, failed, parts_of, request
 from veridical.llm.verdicts import JudgeVerdict
 from veridical.prompts import load_prompt
 
-#: Templates: of the answer alone, and of it among the samples.
+#: Templates for the answer alone, and with the samples.
 _ALONE, _AMONG = "p_true", "p_true_samples"
 
 
@@ -33,21 +33,21 @@ async def p_true(
     show_samples: bool = True,
     fences: bool = True,
 ) -> Score:
-    """Probability that a model says True when asked whether the answer is true or false.
+    """Probability that a model answers True when asked if the answer is true or false.
 
-    The prompt is UQLM's; it may be answered by one word.
+    The prompt is UQLM's; a reply of one word is allowed.
 
     Args:
-        llm: the endpoint that is asked; the run's own if None.
-        show_samples: list the samples and the response, each text once, as possible answers
-            before the proposed one, where the record has samples.
-        fences: put delimiters around what is quoted; false sends the prompt as published.
+        llm: endpoint to call; the run's default if None.
+        show_samples: list the distinct texts of samples and response as possible answers before the
+            proposed one, if the record has samples.
+        fences: put delimiters around quoted text; false sends the prompt as published.
 
-    ``raw`` is P(True) / (P(True) + P(False)) over the tokens at the place of the verdict where the
-    server gives their probabilities; where it gives that of one of the two alone, P(True) or
-    1 - P(False), which is UQLM's formula; where it gives none, 1 or 0 by the text. ``risk`` is
-    1 - raw. An answer that is neither True nor False is asked for once more; one that is neither
-    then, or is cut or refused, is a failed score that keeps the text.
+    ``raw`` is P(True) / (P(True) + P(False)) over the tokens at the verdict, if the server returns
+    both. If it returns only one of the two, ``raw`` is P(True) or 1 - P(False), UQLM's formula;
+    without probabilities it is 1 or 0 by the text. ``risk`` is 1 - raw. A reply that is neither
+    True nor False is requested once more. If that fails too, or the reply is cut or refused, the
+    score is failed and keeps the text.
 
     Raises:
         NotApplicable: the response is blank, or the record has no prompt.
@@ -70,8 +70,9 @@ async def p_true(
 
 
 def _confidence(verdict: JudgeVerdict) -> float:
-    """The probability of True: of the verdict where both answers' are known or neither is, else by
-    the one that is known."""
+    """Return P(True): from the verdict if both probabilities or neither are known, else from
+    one.
+    """
     shares, outside = verdict.probabilities, verdict.outside
     if shares is None or outside is None or len(shares) != 1:
         return verdict.value

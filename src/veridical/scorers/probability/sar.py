@@ -1,4 +1,4 @@
-"""SAR: shifting attention to what is relevant, in tokens and in answers (Duan et al. 2024)."""
+"""SAR: entropy weighted by relevance of tokens and answers (Duan et al. 2024)."""
 
 from __future__ import annotations
 
@@ -37,26 +37,25 @@ from veridical.text.words import content_spans
 async def token_sar(
     record: Record, evidence: Evidence, *, proxy: str | None = None, condition: Condition = "all"
 ) -> Score:
-    """Surprisal of the response's tokens, weighed by what is lost of its meaning without them.
+    """Surprisal of the response's tokens, weighted by their relevance to its meaning.
 
-    ``raw = -sum_t r_t log p_t``, with shares ``r_t`` that add up to 1. A word's relevance is
-    ``1 - s`` for the similarity ``s = 0.5 + cos / 2`` of the response's embedding with that of the
-    response without it; the tokens of a word have equal parts of it. Only words with a letter or a
-    figure that are no function words are left out in turn, as one embedding is made for each; the
-    others have no share. Where none matters, all tokens count alike. The published method leaves
-    out single tokens, and judges both texts after the prompt.
+    The formula is ``raw = -sum_t r_t log p_t``, with shares ``r_t`` that sum to 1. A word's
+    relevance is ``1 - s`` with ``s = 0.5 + cos / 2``, the similarity of the response's embeddings
+    with and without the word; the tokens of a word share it equally. Only content words with a
+    letter or a figure are removed in turn, as each needs an embedding; other words have no share.
+    If no word is relevant, all tokens have equal weights. The published method removes single
+    tokens and judges both texts after the prompt.
 
     Args:
         proxy: language model that reads the response; None takes the record's own ``logprobs``.
-        condition: what a proxy reads before it: the contexts and the prompt, the prompt alone,
-            or nothing.
+        condition: the proxy's text before it: contexts and prompt, prompt alone, or nothing.
 
-    ``raw`` is in nats, at least 0; ``risk = 1 - exp(-raw)``. The units are the 16 tokens that add
-    most to it, each with ``r_t`` times its surprisal.
+    ``raw`` is in nats, at least 0; ``risk = 1 - exp(-raw)``. The units are the 16 tokens with the
+    largest ``r_t`` times surprisal.
 
     Raises:
         NotApplicable: the response is blank, or has no log-probabilities and no proxy is named, or
-            the embedder does not read its script.
+            the embedder does not support its script.
         MisalignedTokens: the record's tokens do not spell its response.
         ModelError: a model failed.
     """
@@ -86,26 +85,26 @@ async def sar(
     proxy: str | None = None,
     condition: Condition = "all",
 ) -> Score:
-    """Surprise at the answers, of which each is believed as far as similar ones are probable.
+    """Surprisal of the answers, lowered for answers that are similar to probable ones.
 
-    With ``p_i = exp(-T_i)``, T being the ``token_sar`` of an answer,
-    ``raw = -mean_i log(p_i + (1 / lam) sum_(j != i) p_j s_ij)``, where ``s = 0.5 + cos / 2`` is the
-    similarity of the answers' embeddings.
+    With ``p_i = exp(-T_i)``, where T is the ``token_sar`` of an answer, ``raw = -mean_i log(p_i +
+    (1 / lam) sum_(j != i) p_j s_ij)``, where ``s = 0.5 + cos / 2`` is the similarity of the
+    answers' embeddings.
 
     Args:
-        lam: the smaller, the more the other answers count; 0.001 as published.
-        response: the response is one of the answers, as in ``semantic_entropy``; false takes the
+        lam: temperature; the smaller, the more the other answers count; 0.001 in the paper.
+        response: include the response among the answers, as in ``semantic_entropy``; false uses the
             samples alone, as published.
         proxy: language model that reads the answers; None takes their own ``logprobs``.
-        condition: what a proxy reads before each: the contexts and the prompt, the prompt alone,
-            or nothing.
+        condition: the proxy's text before each: contexts and prompt, prompt alone, or
+            nothing.
 
-    ``raw`` is in nats, and may be negative: ``log(lam / m)`` at the least, for m other answers.
+    ``raw`` is in nats and may be negative; its minimum is ``log(lam / m)`` for m other answers.
     ``risk = 1 / (1 + lam exp(-raw))``.
 
     Raises:
         NotApplicable: the response is blank, no sample has a text, an answer has no
-            log-probabilities and no proxy is named, or the embedder does not read their script.
+            log-probabilities and no proxy is named, or the embedder does not support their script.
         MisalignedTokens: tokens do not spell the answer that they belong to.
         ModelError: a model failed.
     """
@@ -123,7 +122,9 @@ async def sar(
 
 
 def relevant_surprise(surprisal: Matrix, similarity: Matrix, lam: float) -> float:
-    """``-mean_i log(p_i + (1 / lam) sum_(j != i) p_j s_ij)`` of (n,) ``-log p`` and (n, n) s."""
+    """Return ``-mean_i log(p_i + (1 / lam) sum_(j != i) p_j s_ij)`` of (n,) ``-log p`` and (n, n)
+    s.
+    """
     logs = np.broadcast_to(-surprisal, similarity.shape).copy()
     with np.errstate(divide="ignore"):
         logs += np.log(similarity / lam)
@@ -132,11 +133,11 @@ def relevant_surprise(surprisal: Matrix, similarity: Matrix, lam: float) -> floa
 
 
 async def token_shares(evidence: Evidence, readings: Sequence[TokenReading]) -> list[Floats]:
-    """Of each text the (n,) shares of its tokens, which add up to 1, by one request.
+    """Return the (n,) token shares of each text, summing to 1, with one embedding request.
 
-    A content word's relevance is ``(1 - cos) / 2`` of the embeddings of the text and of the text
-    without it. Its tokens have equal parts of it, tokens of no such word nothing. Where no word
-    matters all tokens have the same share.
+    A content word's relevance is ``(1 - cos) / 2`` of the embeddings of the text with and without
+    it. Its tokens share it equally; tokens of other words have none. If no word is relevant, all
+    tokens have the same share.
     """
     words = [content_spans(reading.text) for reading in readings]
     texts = []

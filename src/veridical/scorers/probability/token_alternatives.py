@@ -1,4 +1,4 @@
-"""Scorers by the likeliest tokens at each place: what they say of the model's doubt."""
+"""Scorers by the likeliest alternatives at each token."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ from veridical.scorers.probability._units import (
     riskiest_tokens,
 )
 
-#: How many of the likeliest tokens count.
+#: Number of likeliest tokens.
 TopK = Annotated[int, Field(ge=2, le=1_000_000)]
 #: The entropy H in nats, or the perplexity e^H = 2^(H in bits), the number of equally likely
-#: tokens that would be as much in doubt.
+#: tokens with the same entropy.
 Form = Literal["entropy", "perplexity"]
-#: How many tokens a model has to choose from.
+#: Vocabulary size of a model.
 Vocabulary = Annotated[int, Field(ge=2, le=10_000_000)]
-#: Part of 1.
+#: A share in [0, 1].
 Share = Annotated[float, Field(ge=0, lt=1)]
-#: The least probability of all that is not listed: log-probabilities are known to some 1e-6.
+#: Minimum total probability of unlisted tokens: log-probabilities are accurate to about 1e-6.
 _LEAST_REST = 1e-6
 _SAME = 1e-6  # by which two log-probabilities of one token may differ
 
@@ -47,22 +47,22 @@ async def avg_entropy(
     proxy: str | None = None,
     condition: Condition = "all",
 ) -> Score:
-    """Average over a sentence's tokens of the entropy of the model's choice at each.
+    """Mean over a sentence's tokens of the entropy of the model's prediction.
 
     Args:
-        form: ``entropy`` is H in nats; ``perplexity`` is 2^(H in bits), as eq. 13 and the
-            published figures have it.
-        k: of the k likeliest tokens alone, made to sum to 1 (5 in the published figures of
-            GPT-3). None takes the whole vocabulary where the proxy knows it, else all the
-            alternatives there are. Places where fewer than two are known do not count.
+        form: ``entropy`` is H in nats; ``perplexity`` is 2^(H in bits), as in eq. 13 and
+            the published results.
+        k: number of likeliest tokens, normalised to sum to 1 (5 in the published results for
+            GPT-3). None takes the whole vocabulary if the proxy provides it, else all the
+            alternatives. Tokens with fewer than two do not count.
         proxy: language model that reads the response; None takes the record's own ``logprobs``.
-        condition: what a proxy reads before it: the contexts and the prompt, the prompt alone,
-            or nothing.
+        condition: the proxy's text before it: contexts and prompt, prompt alone, or nothing.
 
     A sentence's ``raw`` is the mean over its tokens; the response's is the mean over all its
     tokens. H lies in [0, log n] for n tokens to choose from, its perplexity in [1, n]. ``risk = 1 -
-    exp(-raw)`` of entropy, ``1 - 1 / raw`` of perplexity: 1 - 1/n for n equally likely tokens in
-    either form. A sentence's evidence is its 3 tokens of most entropy, with their probabilities.
+    exp(-raw)`` for entropy, ``1 - 1 / raw`` for perplexity; both are 1 - 1/n for n equally likely
+    tokens. A sentence's evidence is its 3 tokens with the largest entropy, with their
+    probabilities.
 
     Raises:
         NotApplicable: the response is blank, or has no log-probabilities and no proxy is named, or
@@ -83,23 +83,22 @@ async def max_entropy(
     proxy: str | None = None,
     condition: Condition = "all",
 ) -> Score:
-    """Maximum over a sentence's tokens of the entropy of the model's choice at each.
+    """Maximum over a sentence's tokens of the entropy of the model's prediction.
 
     Args:
-        form: ``entropy`` is H in nats; ``perplexity`` is 2^(H in bits), as eq. 13 and the
-            published figures have it.
-        k: of the k likeliest tokens alone, made to sum to 1 (5 in the published figures of
-            GPT-3). None takes the whole vocabulary where the proxy knows it, else all the
-            alternatives there are. Places where fewer than two are known do not count.
+        form: ``entropy`` is H in nats; ``perplexity`` is 2^(H in bits), as in eq. 13 and
+            the published results.
+        k: number of likeliest tokens, normalised to sum to 1 (5 in the published results for
+            GPT-3). None takes the whole vocabulary if the proxy provides it, else all the
+            alternatives. Tokens with fewer than two do not count.
         proxy: language model that reads the response; None takes the record's own ``logprobs``.
-        condition: what a proxy reads before it: the contexts and the prompt, the prompt alone,
-            or nothing.
+        condition: the proxy's text before it: contexts and prompt, prompt alone, or nothing.
 
     A sentence's ``raw`` is the maximum over its tokens; the response's is the mean of its
     sentences' maxima. H lies in [0, log n] for n tokens to choose from, its perplexity in [1, n].
-    ``risk = 1 - exp(-raw)`` of entropy, ``1 - 1 / raw`` of perplexity: 1 - 1/n for n equally likely
-    tokens in either form. A sentence's evidence is its 3 tokens of most entropy, with their
-    probabilities.
+    ``risk = 1 - exp(-raw)`` for entropy, ``1 - 1 / raw`` for perplexity; both are 1 - 1/n for n
+    equally likely tokens. A sentence's evidence is its 3 tokens with the largest entropy, with
+    their probabilities.
 
     Raises:
         NotApplicable: the response is blank, or has no log-probabilities and no proxy is named, or
@@ -125,20 +124,20 @@ async def token_negentropy(
     proxy: str | None = None,
     condition: Condition = "all",
 ) -> Score:
-    """One less the entropy of the k likeliest tokens at each place, as a share of log k.
+    """1 - the normalised entropy of the k likeliest tokens at each token.
 
-    The k probabilities are made to sum to 1. Where fewer than k are known, k is their number;
-    places with fewer than two do not count. (UQLM, with k = 15, leaves out those with fewer.)
+    The entropy is that of the k normalised probabilities, divided by log k. If fewer than k are
+    known, k is their number; tokens with fewer than two do not count. (UQLM, with k = 15, drops
+    tokens with fewer than k.)
 
     Args:
         stat: the mean over the response's tokens, or the minimum.
-        k: how many alternatives count; None takes all there are.
+        k: number of alternatives; None takes all.
         proxy: language model that reads the response; None takes the record's own ``logprobs``.
-        condition: what a proxy reads before it: the contexts and the prompt, the prompt alone,
-            or nothing.
+        condition: the proxy's text before it: contexts and prompt, prompt alone, or nothing.
 
-    ``raw`` is in [0, 1] (confidence); ``risk = 1 - raw``. The units are the 16 tokens chosen with
-    the least certainty.
+    ``raw`` is in [0, 1] (confidence); ``risk = 1 - raw``. The units are the 16 tokens with the
+    lowest certainty.
 
     Raises:
         NotApplicable: the response is blank, or has no log-probabilities and no proxy is named, or
@@ -162,17 +161,16 @@ async def token_negentropy(
 async def probability_margin(
     record: Record, evidence: Evidence, *, proxy: str | None = None, condition: Condition = "all"
 ) -> Score:
-    """Mean difference of the probabilities of the two likeliest tokens at each place.
+    """Mean difference between the probabilities of the two likeliest tokens.
 
-    Places where fewer than two are known do not count.
+    Tokens with fewer than two known alternatives do not count.
 
     Args:
         proxy: language model that reads the response; None takes the record's own ``logprobs``.
-        condition: what a proxy reads before it: the contexts and the prompt, the prompt alone,
-            or nothing.
+        condition: the proxy's text before it: contexts and prompt, prompt alone, or nothing.
 
     ``raw`` is in [0, 1] (confidence); ``risk = 1 - raw``. The units are the 16 tokens with the
-    closest runners-up.
+    smallest difference.
 
     Raises:
         NotApplicable: the response is blank, or has no log-probabilities and no proxy is named, or
@@ -197,27 +195,25 @@ async def self_certainty(
     proxy: str | None = None,
     condition: Condition = "all",
 ) -> Score:
-    """Mean over tokens of KL(uniform || p), p being the model's distribution at their places.
+    """Mean over tokens of KL(uniform || p), where p is the model's distribution.
 
-    ``KL = -(1/V) sum_v log(V p_v)`` over the V tokens of the vocabulary. Log-probabilities come
-    for the likeliest tokens only: what is left of the probability (at least 1e-6, as they are
-    rounded) is spread evenly over the rest of the vocabulary. Where the list is short, the value
-    therefore tells little but how much probability it leaves. Places without any listed token do
-    not count.
+    The formula is ``KL = -(1/V) sum_v log(V p_v)`` over the V tokens of the vocabulary.
+    Log-probabilities are known for the likeliest tokens only; the remaining probability (at least
+    1e-6, because of rounding) is spread evenly over the rest. With a short list the value mostly
+    measures this remainder. Tokens without any listed alternative do not count.
 
     Args:
-        vocabulary: V; records do not tell it. Values of different V are not comparable.
-        k: how many alternatives count; None takes all there are.
+        vocabulary: V, which records do not contain. Values with different V are not comparable.
+        k: number of alternatives; None takes all.
         proxy: language model that reads the response; None takes the record's own ``logprobs``.
-        condition: what a proxy reads before it: the contexts and the prompt, the prompt alone,
-            or nothing.
+        condition: the proxy's text before it: contexts and prompt, prompt alone, or nothing.
 
     ``raw`` is that mean in nats, at least 0 (confidence); ``risk = 1 / (1 + raw)``. The units are
-    the 16 tokens chosen with the least certainty.
+    the 16 tokens with the lowest certainty.
 
     Raises:
         NotApplicable: the response is blank, or has no log-probabilities and no proxy is named, or
-            they have no alternatives, or more of them than ``vocabulary`` says there are.
+            they have no alternatives, or more than ``vocabulary`` tokens.
         MisalignedTokens: the record's tokens do not spell its response.
         ModelError: the proxy failed.
     """
@@ -229,11 +225,12 @@ async def self_certainty(
 
 
 def certainties(top: Floats, vocabulary: int) -> Floats:
-    """(n,) KL(uniform || p) in nats, of (n, k) log-probabilities, -inf where unknown; NaN where
-    none is known.
+    """Return (n,) KL(uniform || p) in nats; NaN if no alternative is known.
+
+    The argument holds (n, k) log-probabilities, -inf where unknown.
 
     Raises:
-        NotApplicable: there are more tokens than the vocabulary has.
+        NotApplicable: there are more alternatives than ``vocabulary``.
     """
     known = np.isfinite(top)
     count = known.sum(axis=1)
@@ -261,25 +258,23 @@ async def boosted_prob(
     proxy: str | None = None,
     condition: Condition = "all",
 ) -> Score:
-    """Mean probability of the tokens, where those of a group of good tokens share theirs.
+    """Mean probability of the tokens, where dominant tokens share their probability.
 
-    A token may be improbable only because several would do. At each place the known probabilities
-    are sorted, p1 >= p2 >= ...; the dominant tokens are those down to the last i with
-    ``p_i - p_(i+1) > jump * p_i`` and ``p_i - p_(i+1) > least``. A dominant token counts with
-    the sum of all dominant ones, any other with its own probability; without such an i none is
-    dominant. The method sorts the whole vocabulary; the alternatives that the log-probabilities
-    give (some 20) nearly suffice, as a group that goes on beyond them is rare. Places without
-    two known tokens do not count.
+    A token may be improbable only because several are acceptable. At each token the known
+    probabilities are sorted, p1 >= p2 >= ...; the dominant tokens are those up to the last i with
+    ``p_i - p_(i+1) > jump * p_i`` and ``p_i - p_(i+1) > least``. A dominant token counts with the
+    sum of all dominant ones, any other with its own probability; without such an i none is
+    dominant. The method sorts the whole vocabulary; about 20 alternatives are nearly sufficient, as
+    larger groups are rare. Tokens with fewer than two known alternatives do not count.
 
     Args:
-        jump: the share of p_i that it must lose to the next.
-        least: the probability that it must lose at least.
+        jump: minimum drop to the next probability, as a share of p_i.
+        least: minimum drop in probability.
         proxy: language model that reads the response; None takes the record's own ``logprobs``.
-        condition: what a proxy reads before it: the contexts and the prompt, the prompt alone,
-            or nothing.
+        condition: the proxy's text before it: contexts and prompt, prompt alone, or nothing.
 
-    ``raw`` is in [0, 1] (confidence); ``risk = 1 - raw``. The units are the 16 tokens of the least
-    boosted probability.
+    ``raw`` is in [0, 1] (confidence); ``risk = 1 - raw``. The units are the 16 tokens with the
+    lowest boosted probability.
 
     Raises:
         NotApplicable: the response is blank, or has no log-probabilities and no proxy is named, or
@@ -289,16 +284,15 @@ async def boosted_prob(
     """
     reading = await read_response(record, evidence, proxy, condition)
     boosted = boosted_probabilities(reading.tokens, jump, least)
-    raw = min(float(np.nanmean(boosted)), 1.0)  # rounded probabilities may add up to more
+    raw = min(float(np.nanmean(boosted)), 1.0)  # rounded probabilities may sum to more
     return Score.of(1 - raw, raw=raw, units=riskiest_tokens(reading, boosted, 1 - boosted))
 
 
 def boosted_probabilities(tokens: TokenProbabilities, jump: float, least: float) -> Floats:
-    """(n,) boosted probability of each token, in [0, 1]; NaN where fewer than two tokens are
-    known.
+    """Return the (n,) boosted probabilities in [0, 1]; NaN with fewer than two alternatives.
 
     Raises:
-        NotApplicable: that is so at every place.
+        NotApplicable: all tokens have fewer than two alternatives.
     """
     top = likeliest(tokens, None)
     boosted: Floats = np.full(len(tokens), np.nan)
@@ -317,11 +311,12 @@ def boosted_probabilities(tokens: TokenProbabilities, jump: float, least: float)
 
 
 def likeliest(tokens: TokenProbabilities, k: int | None) -> Floats:
-    """(n, k) log-probabilities of the k likeliest tokens at each place (all known ones if None),
-    descending; unknown ones are -inf.
+    """Return the (n, k) log-probabilities of the k likeliest tokens, descending, -inf if unknown.
+
+    Without ``k`` all known ones are returned.
 
     Raises:
-        NotApplicable: no place has two.
+        NotApplicable: no token has two alternatives.
     """
     top = tokens.top
     if top is None:
@@ -329,14 +324,14 @@ def likeliest(tokens: TokenProbabilities, k: int | None) -> Floats:
     if k is not None:
         top = top[:, :k]
     if not (np.isfinite(top).sum(axis=1) > 1).any():
-        raise NotApplicable("the logprobs have no two alternatives (top) at any place")
+        raise NotApplicable("no token of the logprobs has two alternatives (top)")
     return top
 
 
 def top_entropy(top: Floats) -> tuple[Floats, Ints]:
-    """Entropy in nats of each row's probabilities, made to sum to 1, and how many there are.
+    """Return the entropy in nats of each row's normalised probabilities, and their number.
 
-    NaN where there are fewer than two.
+    The entropy is NaN with fewer than two.
     """
     known = np.isfinite(top)
     count = known.sum(axis=1)
@@ -356,17 +351,17 @@ async def _by_entropy(
     proxy: str | None,
     condition: Condition,
 ) -> Score:
-    """The score by the doubt at each place.
+    """Build the score from the entropy at each token.
 
-    Without k it is that of the whole vocabulary where the source knows its entropy, else of all
-    the alternatives that it gives.
+    Without ``k`` it is the entropy of the whole vocabulary if the source provides it, else that of
+    all known alternatives.
     """
     reading = await read_response(record, evidence, proxy, condition)
     if k is None and reading.tokens.entropy is not None:
         entropy = np.maximum(reading.tokens.entropy, 0.0)
     else:
         entropy, _ = top_entropy(likeliest(reading.tokens, k))
-    # the risk is 1 - 1/n for n equally likely tokens, in either form
+    # both forms give 1 - 1/n for n equally likely tokens
     if form == "entropy":
         return of_sentences(record, reading, entropy, join, lambda raw: -math.expm1(-raw))
     return of_sentences(record, reading, np.exp(entropy), join, lambda raw: 1 - 1 / raw)

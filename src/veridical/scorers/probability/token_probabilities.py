@@ -1,4 +1,4 @@
-"""Scorers by the probabilities of the tokens that an answer is made of."""
+"""Scorers by the probabilities of the answer's tokens."""
 
 from __future__ import annotations
 
@@ -28,16 +28,15 @@ from veridical.scorers.probability._units import (
 async def avg_logprob(
     record: Record, evidence: Evidence, *, proxy: str | None = None, condition: Condition = "all"
 ) -> Score:
-    """Average of -log p over a sentence's tokens.
+    """Mean of -log p over a sentence's tokens.
 
     Args:
         proxy: language model that reads the response; None takes the record's own ``logprobs``.
-        condition: what a proxy reads before it: the contexts and the prompt, the prompt alone,
-            or nothing.
+        condition: the proxy's text before it: contexts and prompt, prompt alone, or nothing.
 
     A sentence's ``raw`` is the mean over its tokens, in nats from 0; the response's is the
-    mean over all its tokens. A token belongs to every sentence it shares a character with.
-    Log-probabilities under -103 (the least of float32) count as that. ``risk = raw / (raw + 1)``.
+    mean over all its tokens. A token belongs to every sentence it overlaps.
+    Log-probabilities are clipped at -103, the float32 minimum. ``risk = raw / (raw + 1)``.
     A sentence's evidence is its 3 least likely tokens, with their probabilities.
 
     Raises:
@@ -57,12 +56,11 @@ async def max_logprob(
 
     Args:
         proxy: language model that reads the response; None takes the record's own ``logprobs``.
-        condition: what a proxy reads before it: the contexts and the prompt, the prompt alone,
-            or nothing.
+        condition: the proxy's text before it: contexts and prompt, prompt alone, or nothing.
 
     A sentence's ``raw`` is the maximum over its tokens, in nats from 0; the response's is the
-    mean of its sentences' maxima. A token belongs to every sentence it shares a character with.
-    Log-probabilities under -103 (the least of float32) count as that. ``risk = raw / (raw + 1)``.
+    mean of its sentences' maxima. A token belongs to every sentence it overlaps.
+    Log-probabilities are clipped at -103, the float32 minimum. ``risk = raw / (raw + 1)``.
     A sentence's evidence is its 3 least likely tokens, with their probabilities.
 
     Raises:
@@ -87,8 +85,7 @@ async def min_probability(
 
     Args:
         proxy: language model that reads the response; None takes the record's own ``logprobs``.
-        condition: what a proxy reads before it: the contexts and the prompt, the prompt alone,
-            or nothing.
+        condition: the proxy's text before it: contexts and prompt, prompt alone, or nothing.
 
     ``raw`` is min p, in (0, 1]; ``risk = 1 - raw``. The units are the 16 least likely tokens.
 
@@ -118,17 +115,16 @@ async def sequence_probability(
     proxy: str | None = None,
     condition: Condition = "all",
 ) -> Score:
-    """Probability of the response by its tokens: their geometric mean, or the product.
+    """Probability of the response: geometric mean or product of its tokens' probabilities.
 
     Args:
-        length_normalize: the geometric mean of the tokens' probabilities, exp(mean log p), which
-            is 1 / ``perplexity``; if false, their product, the maximum sequence probability (MSP).
-        log: give its natural logarithm, which does not run out of range: products of long texts
-            are 0 in floating point. With ``length_normalize=false`` its negative is the MSP of
-            lm-polygraph.
+        length_normalize: use the geometric mean of the tokens' probabilities, exp(mean log p),
+            which is 1 / ``perplexity``; if false, their product, the maximum sequence probability
+            (MSP).
+        log: return the natural logarithm, as products over long texts underflow to 0. With
+            ``length_normalize=false`` its negative is the MSP of lm-polygraph.
         proxy: language model that reads the response; None takes the record's own ``logprobs``.
-        condition: what a proxy reads before it: the contexts and the prompt, the prompt alone,
-            or nothing.
+        condition: the proxy's text before it: contexts and prompt, prompt alone, or nothing.
 
     ``raw`` is the probability, in [0, 1], and ``risk = 1 - raw``; with ``log`` it is the
     logarithm, at most 0, and ``risk = -raw / (1 - raw)``. The units are the 16 least likely tokens.
@@ -162,10 +158,9 @@ async def perplexity(
 
     Args:
         proxy: language model that reads the response; None takes the record's own ``logprobs``.
-        condition: what a proxy reads before it: the contexts and the prompt, the prompt alone,
-            or nothing.
+        condition: the proxy's text before it: contexts and prompt, prompt alone, or nothing.
 
-    ``raw`` is at least 1. ``risk = 1 - 1 / raw``, one less the geometric mean of the tokens'
+    ``raw`` is at least 1. ``risk = 1 - 1 / raw``, that is 1 - the geometric mean of the tokens'
     probabilities. The units are the 16 least likely tokens.
 
     Raises:
@@ -197,14 +192,14 @@ async def monte_carlo_probability(
     proxy: str | None = None,
     condition: Condition = "all",
 ) -> Score:
-    """Mean over the response and the samples of each one's sequence probability.
+    """Mean over the response and the samples of their sequence probabilities.
 
     Args:
-        length_normalize: an answer's probability is the geometric mean of its tokens'
-            probabilities; else their product.
+        length_normalize: use the geometric mean of an answer's token probabilities; if false, their
+            product.
         proxy: language model that reads the answers; None takes their own ``logprobs``.
-        condition: what a proxy reads before each: the contexts and the prompt, the prompt alone,
-            or nothing.
+        condition: the proxy's text before each: contexts and prompt, prompt alone, or
+            nothing.
 
     ``raw`` is in [0, 1] (confidence); ``risk = 1 - raw``.
 
@@ -221,11 +216,11 @@ async def monte_carlo_probability(
 
 
 def log_probability(reading: TokenReading, length_normalize: bool) -> float:
-    """Sum of the tokens' log-probabilities, or their mean."""
+    """Return the sum of the tokens' log-probabilities, or their mean."""
     logs = reading.tokens.logprobs
     return float(logs.mean() if length_normalize else logs.sum())
 
 
 def _odds_risk(raw: float) -> float:
-    """The increasing map ``raw / (raw + 1)`` from [0, inf) to [0, 1)."""
+    """Map [0, inf) to [0, 1) by ``raw / (raw + 1)``."""
     return raw / (raw + 1)
