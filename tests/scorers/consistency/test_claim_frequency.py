@@ -117,7 +117,7 @@ async def test_merged_by_an_llm_it_asks_no_nli():
 @pytest.mark.parametrize(
     ("call", "why"),
     [
-        ("merge=nli, extractor=given", "given has none"),
+        ("merge=nli, extractor=given", "another extractor than given"),
         ("merge=llm, count=entailment", "remove count=entailment"),
         ("merge=nli, llm=x", "calls no LLM"),
     ],
