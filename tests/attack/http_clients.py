@@ -98,7 +98,7 @@ def main(port: str, room: str, *faults: str) -> None:
     resource.setrlimit(resource.RLIMIT_AS, (used + int(room) * 2**20,) * 2)
     for fault in faults:
         TIMEOUT = 0.3 if fault in SLOW else 10.0
-        fetching._STALL = fetching._LONGEST = TIMEOUT
+        fetching._STALL_TIMEOUT_SECONDS = fetching._FILE_TIMEOUT_SECONDS = TIMEOUT
         for name, client in CLIENTS.items():
             began = time.monotonic()
             try:

@@ -108,5 +108,5 @@ def test_rules_of_ones_own():
 @pytest.mark.parametrize("given", [1.5, -0.1, math.nan, None, "high"])
 def test_a_rule_that_gives_no_risk_fails(given):
     rule(f"test_gives_{given}")(lambda claims: given)
-    with pytest.raises(UsageError, match=r"no risk from 0 to 1"):
+    with pytest.raises(UsageError, match="must return a risk from 0 to 1"):
         risk_of(judged((1, 0, 0)), f"test_gives_{given}")

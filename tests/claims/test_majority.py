@@ -80,7 +80,7 @@ def test_names():
         ("checker='nli, nil'", "unknown claim checker 'nil'"),
         ("checker='nli, nli'", "the checker nli is named twice"),
         ("checker='nli|a, nli | a'", "the checker nli|a is named twice"),
-        ("checker='repc|m.json'", "checker repc asks no NLI model and no LLM"),
+        ("checker='repc|m.json'", "checker repc uses no NLI model and no LLM"),
         ("checker='nli, repc'", "name the trained model"),
         ("checker='nli|base, llm', nli=mini", "does not use nli; remove nli=mini"),
         ("checker='nli, llm|a', llm=b", "does not use llm; remove llm=b"),
@@ -96,9 +96,9 @@ def test_what_does_not_fit_is_said_before_any_work(arguments, message):
 
 
 def test_from_python():
-    with pytest.raises(UsageError, match="leaves no option 'nli' open"):
+    with pytest.raises(UsageError, match="has no open option 'nli'"):
         veridical.claims.check("a", "b", checker="nli|mini, llm", nli="mini")
-    with pytest.raises(UsageError, match="leaves no option 'shots' open"):
+    with pytest.raises(UsageError, match="has no open option 'shots'"):
         veridical.claims.check("a", "b", checker="nli, nli_words", shots=3)
 
 

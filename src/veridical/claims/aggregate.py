@@ -1,8 +1,8 @@
-"""From verdicts on claims to one on the response.
+"""Aggregation of claim verdicts to one verdict on the response.
 
-Hu et al. 2024 (RefChecker), section 4.3. The published rules are functions of
-labels; a rule of the scorer ``claims`` gives a risk, by probabilities too, and agrees with the
-published one as far as labels go. Nothing here alters what it is given.
+Source: Hu et al. 2024 (RefChecker), section 4.3. The published rules are functions of labels. A
+rule of the scorer ``claims`` returns a risk, also from probabilities, and agrees with the published
+rule on labels. No function modifies its arguments.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 
 ABSTAIN = "abstain"
-#: What a claim of each class is worth, in the order of ``LABELS``: risk 0, 1/2 and 1. The paper's
-#: own (section 4.3) are 1, 0 and -1.
+#: Risk weight of each class, in the order of ``LABELS``: 0, 1/2 and 1. Those of the paper
+#: (section 4.3) are 1, 0 and -1.
 WEIGHTS = (0.0, 0.5, 1.0)
 
 Rule = Callable[["Judged"], float]
@@ -43,16 +43,17 @@ class Rates(NamedTuple):
 
     @property
     def hallucination(self) -> float:
-        """Share of claims that are not entailed."""
+        """Return the share of claims that are not entailed."""
         return self.neutral + self.contradiction
 
 
 def strict(labels: Sequence[str]) -> str:
-    """``contradiction`` if any claim is, else ``neutral`` if any is, else ``entailment``;
-    ``abstain`` where there is no claim.
+    """Return the worst label: contradiction, else neutral, else entailment.
+
+    Without claims it is ``abstain``.
 
     Raises:
-        ValueError: a label is none of :data:`LABELS`.
+        ValueError: a label is not in :data:`LABELS`.
 
     >>> strict(["entailment", "contradiction", "neutral"])
     'contradiction'
@@ -61,11 +62,12 @@ def strict(labels: Sequence[str]) -> str:
 
 
 def major(labels: Sequence[str]) -> str:
-    """The most common label, the worst of equally common ones (as published: the first);
-    ``abstain`` where there is no claim.
+    """Return the most common label; in a tie, the worst (as published: the first).
+
+    Without claims it is ``abstain``.
 
     Raises:
-        ValueError: a label is none of :data:`LABELS`.
+        ValueError: a label is not in :data:`LABELS`.
 
     >>> major(["neutral", "contradiction"])
     'contradiction'
@@ -76,10 +78,10 @@ def major(labels: Sequence[str]) -> str:
 
 
 def soft(labels: Sequence[str]) -> Rates:
-    """The share of each label.
+    """Return the share of each label.
 
     Raises:
-        ValueError: a label is none of :data:`LABELS`.
+        ValueError: a label is not in :data:`LABELS`.
 
     >>> soft(["entailment", "neutral"])
     Rates(entailment=0.5, neutral=0.5, contradiction=0.0, abstain=0.0)
@@ -90,12 +92,12 @@ def soft(labels: Sequence[str]) -> Rates:
 
 
 class Judged(NamedTuple):
-    """The claims of one response (n of them, at least one) as they were judged.
+    """Verdicts on the claims of one response (n of them, at least one).
 
     Attributes:
         labels: (n,) classes.
         probabilities: (n, 3) in the order of :data:`LABELS`; read-only.
-        weights: what the classes are worth, in the same order.
+        weights: risk weights of the classes, in the same order.
     """
 
     labels: tuple[str, ...]
@@ -104,7 +106,7 @@ class Judged(NamedTuple):
 
     @property
     def risks(self) -> Floats:
-        """(n,) probability that each claim is not entailed."""
+        """Return the (n,) probabilities that the claims are not entailed."""
         risks: Floats = 1 - self.probabilities[:, 0]
         return risks
 
@@ -113,9 +115,9 @@ _RULES: dict[str, Rule] = {}
 
 
 def rule(name: str) -> Callable[[_R], _R]:
-    """Register a rule of one's own: ``Judged -> risk`` in [0, 1], then ``aggregate=name``.
+    """Register a custom rule ``Judged -> risk`` in [0, 1], used by ``aggregate=name``.
 
-    A second function under a taken name is an error; a reload of the same is not.
+    Registering another function under the same name is an error; reloading the same one is not.
     """
 
     def register(function: _R) -> _R:
@@ -129,10 +131,10 @@ def rule(name: str) -> Callable[[_R], _R]:
 
 
 def find_rule(name: str) -> Rule:
-    """The rule called ``name``.
+    """Return the rule called ``name``.
 
     Raises:
-        UsageError: there is none of that name.
+        UsageError: there is no rule of that name.
     """
     if name not in _RULES:
         raise unknown_name("claim rule", name, _RULES)
@@ -151,13 +153,13 @@ def _mean(judged: Judged) -> float:
 
 @rule("major")
 def _median(judged: Judged) -> float:
-    """Over 1/2 where most claims are over 1/2; with an even number, the mean of the middle two."""
+    """Return the median risk; for an even number, the mean of the middle two."""
     return float(np.median(judged.risks))
 
 
 @rule("rate")
 def _rate(judged: Judged) -> float:
-    """The published hallucination rate: the share of claims not labelled entailment."""
+    """Return the published hallucination rate: the share of claims not labelled entailment."""
     return float(np.mean([label != LABELS[0] for label in judged.labels]))
 
 
@@ -167,10 +169,10 @@ def _weighted(judged: Judged) -> float:
 
 
 def risk_of(judged: Judged, name: str) -> float:
-    """The response's risk by the rule called ``name``.
+    """Compute the response's risk by the rule called ``name``.
 
     Raises:
-        UsageError: there is no such rule, or it gave no number in [0, 1].
+        UsageError: there is no such rule, or its result is not a number in [0, 1].
     """
     risk = find_rule(name)(judged)
     try:
@@ -178,7 +180,7 @@ def risk_of(judged: Judged, name: str) -> float:
     except (TypeError, ValueError):
         value = math.nan
     if not -1e-9 <= value <= 1 + 1e-9:
-        raise UsageError(f"the claim rule {name!r} gave {risk!r}, which is no risk from 0 to 1")
+        raise UsageError(f"the claim rule {name!r} must return a risk from 0 to 1, not {risk!r}")
     return min(1.0, max(0.0, value))
 
 
@@ -189,5 +191,5 @@ def _place(function: Rule) -> tuple[str, str]:
 def _known(labels: Sequence[str]) -> Sequence[str]:
     for label in labels:
         if label not in LABELS:
-            raise ValueError(f"a claim's label is one of {', '.join(LABELS)}, not {label!r}")
+            raise ValueError(f"a claim's label must be one of {', '.join(LABELS)}, not {label!r}")
     return labels

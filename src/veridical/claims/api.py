@@ -1,4 +1,4 @@
-"""``veridical.claims.extract``, ``check`` and ``ground``."""
+"""Python API: ``veridical.claims.extract``, ``check`` and ``ground``."""
 
 from __future__ import annotations
 
@@ -32,10 +32,12 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, kw_only=True)
 class ClaimCheckOptions(Options):
-    """The options of :func:`check`, but for those of its engine."""
+    """Options of :func:`check`, without those of its engine."""
 
-    response: str = option("", "Where the claims are from: tells names from capitalised words.")
-    prompt: str | None = option(None, "The question, which some checkers read.", kind=str)
+    response: str = option(
+        "", "Response that the claims come from; separates names from capitalised words."
+    )
+    prompt: str | None = option(None, "Question, used by some checkers.", kind=str)
     checker: str = option("nli_words")
     merge: Merge = option("about", choices=get_args(Merge), called="way to merge")
     select: Selection = option("bm25", choices=get_args(Selection), called="way to select")
@@ -50,7 +52,7 @@ class ClaimCheckOptions(Options):
 
 
 class ClaimCheckKeywords(ModelKeywords, total=False):
-    """:class:`ClaimCheckOptions`, and those of the engine that is made, as keywords."""
+    """:class:`ClaimCheckOptions` and the engine's options, as keywords."""
 
     response: str
     prompt: str | None
@@ -76,20 +78,20 @@ def extract(
     engine: Engine | None = None,
     **options: Unpack[ReaderKeywords],
 ) -> Extraction:
-    """The claims of a response, each with its place in it.
+    """Extract the claims of a response, each with its place in it.
 
     Args:
-        response: the text, or a record (which has its own prompt).
-        prompt: the question, which some extractors read.
-        extractor: one of :data:`veridical.claims.extractors.EXTRACTORS`; ``trained|FILE`` with
-            its file.
-        llm: of an extractor that asks one.
-        engine: a warm :class:`~veridical.engine.engine.Engine`; else one is made with ``options``.
+        response: a text, or a record (which has its own prompt).
+        prompt: question, used by some extractors.
+        extractor: one of :data:`veridical.claims.extractors.EXTRACTORS`; or ``trained|FILE``.
+        llm: endpoint of an extractor that calls an LLM.
+        engine: an open :class:`~veridical.engine.engine.Engine`; if None, one is created from
+            ``options``.
 
     Raises:
         UsageError: there is no such extractor or model.
         NotApplicable: the response is empty.
-        ModelError: a model could not be asked, or its answer not be used.
+        ModelError: a model call failed, or its reply could not be used.
 
     >>> [c.text for c in extract("Ada was a countess. She wrote.", extractor="sentences").claims]
     ['Ada was a countess.', 'She wrote.']
@@ -98,7 +100,7 @@ def extract(
     engine_options = EngineOptions(**of_engine)
     engine_options.refuse_beside(engine)
     if not isinstance(response, (str, Record)):
-        raise UsageError(f"response must be a text or a Record, not {response!r:.60}")
+        raise UsageError(f"response must be a str or a Record, not {response!r:.60}")
     if not isinstance(response, Record):
         response = Record(prompt=prompt, response=response)
     work = extractors.find_extractor(extractor, llm)
@@ -113,21 +115,22 @@ def check(
     engine: Engine | None = None,
     **options: Unpack[ClaimCheckKeywords],
 ) -> list[Verdict]:
-    """A verdict on each claim by the passages, in order.
+    """Return a verdict on each claim by the passages, in order.
 
     Args:
-        claims: statements, as texts or as :func:`extract` gives them.
-        passages: what they are checked by; evidence refers to them as contexts, by their place.
-        engine: a warm :class:`~veridical.engine.engine.Engine`; else one is made with ``options``.
-        response: where the claims are from, which tells names from other capitalised words.
-        prompt: the question, which some checkers read.
-        checker, merge, select, top, ranker, window, nli, llm, proxy, model, shots: as of the
-            scorer ``claims``, with the same defaults.
+        claims: statements, as texts or as returned by :func:`extract`.
+        passages: sources for the check; evidence refers to them as contexts, by index.
+        engine: an open :class:`~veridical.engine.engine.Engine`; if None, one is created from
+            ``options``.
+        response: response that the claims come from; separates names from other capitalised words.
+        prompt: question, used by some checkers.
+        checker, merge, select, top, ranker, window, nli, llm, proxy, model, shots: as in the scorer
+            ``claims``, with the same defaults.
 
     Raises:
         UsageError: there is no such option, checker or model, or no passage.
-        NotApplicable: the checker cannot read these texts.
-        ModelError: a model could not be asked, or its answer not be used.
+        NotApplicable: the checker does not support these texts.
+        ModelError: a model call failed, or its reply could not be used.
     """
     of_check, of_engine = split(options, ClaimCheckOptions, EngineOptions, also=("engine",))
     how = ClaimCheckOptions(**of_check)
@@ -135,7 +138,9 @@ def check(
     engine_options = EngineOptions(**{k: v for k, v in of_engine.items() if k not in models})
     engine_options.refuse_beside(engine)
     if how.nli is not None and engine_options.precision != EngineOptions.precision:
-        raise UsageError("precision is of the run's own NLI model: with nli=NAME, say it there")
+        raise UsageError(
+            "precision applies to the default NLI model only; with nli=NAME, set it in NAME"
+        )
     listed = [
         c if isinstance(c, Claim) else Claim(c, 0, 0, 0)
         for c in several("claims", claims, (str, Claim), "a text, a Claim")
@@ -143,12 +148,12 @@ def check(
     contexts = several("passages", passages, (str,), "a text")
     record = Record(prompt=how.prompt, response=how.response, contexts=contexts)
     if not any(p.text for p in record.contexts):
-        raise UsageError("there is no passage to check claims by")
+        raise UsageError("passages must not be empty")
     costs = majority.costs_of(how.checker) | selection_costs(how.select)
     reading = ReadingOptions(how.select, how.top, how.ranker or how.nli, how.window, how.merge)
     checker_options: dict[str, Any] = {**models, "model": how.model, "shots": how.shots}
     if how.select == "cross_encoder" and "nli" not in majority.options_of(how.checker):
-        del checker_options["nli"]  # it is the ranker's
+        del checker_options["nli"]  # used by the ranker
     named = majority.find_checkers(how.checker, **checker_options)
 
     async def work(record: Record, evidence: Evidence) -> list[Verdict]:
@@ -171,10 +176,10 @@ def _run(
     engine_options: EngineOptions,
     models: Mapping[str, Sequence[str | None]],
 ) -> T:
-    """What ``work`` gives for ``record`` within an engine, or what it raises.
+    """Run ``work`` for ``record`` within an engine; return its result or raise its error.
 
     Args:
-        models: those that ``work`` asks, by kind; None is the run's own.
+        models: models that ``work`` uses, by kind; None is the default.
     """
     outcomes: list[T] = []
     errors: list[Exception] = []

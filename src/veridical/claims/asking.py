@@ -1,4 +1,4 @@
-"""What extractors and checkers by a language model ask with."""
+"""LLM requests shared by extractors and checkers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def question_of(record: Record) -> str | None:
-    """The record's prompt as text; None where it has none, or a blank one."""
+    """Return the record's prompt as text; None if it is missing or blank."""
     text = question_text(record.prompt)
     return text if text.strip() else None
 
@@ -23,8 +23,10 @@ def question_of(record: Record) -> str | None:
 def verdicts_request(
     prompt: Prompt, parts: dict[str, Any], schema: dict[str, Any], count: int
 ) -> ChatRequest:
-    """The call for ``count`` verdicts of the form ``schema``, with token probabilities where the
-    server can."""
+    """Build the request for ``count`` verdicts of form ``schema``.
+
+    It asks for token probabilities if the server supports them.
+    """
     return ChatRequest(
         prompt.messages(**parts),
         max_tokens=BARE + 32 * count,

@@ -1,4 +1,4 @@
-"""Claims compared with sources: a verdict on each, and the places it rests on."""
+"""Claims compared with sources: verdicts and evidence."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ if TYPE_CHECKING:
 
 Merge = Literal["about", "any", "conflict"]
 
-#: Share of the best sentence's overlap with a claim from which another is evidence too.
+#: Minimum overlap, relative to the best sentence's, for further evidence sentences.
 NEAR = 0.8
 
 _ENTAILMENT, _NEUTRAL = LABELS.index("entailment"), LABELS.index("neutral")
-_SHORTEST = 100  # characters that a window may be asked to hold
+_MIN_WINDOW_CHARACTERS = 100
 
 
 class Vote(NamedTuple):
-    """What one of several checkers says of a claim: its label, and the probabilities by name."""
+    """Vote of one of several checkers on a claim: its label and probabilities by name."""
 
     checker: str
     label: str
@@ -46,21 +46,21 @@ class Vote(NamedTuple):
 
 @dataclass(frozen=True)
 class Verdict:
-    """What sources say of a claim.
+    """The verdict of the sources on a claim.
 
     Attributes:
         label: ``entailment``, ``neutral`` or ``contradiction``.
-        probabilities: of those three, by name.
-        evidence: sentences of the sources that it rests on, the most telling first, each with the
-            probability of what its window says: of that window, the sentence that shares most words
-            with the claim, words that are rare in the sources counting more; of one that does not
-            entail the claim also sentences that share nearly as much (:data:`NEAR`). For a neutral
-            claim the window is the one most about it.
-        says: what each of those says, in the same order.
-        conflict: some passages entail the claim and others contradict it.
-        category: of a claim that is not entailed, one of
+        probabilities: probabilities of those three, by name.
+        evidence: sentences of the sources that support the verdict, the strongest first, each with
+            the probability of its window's label. Of each window it is the sentence that shares
+            most words with the claim, where words rare in the sources count more. A window that
+            does not entail the claim also adds sentences with nearly as much overlap
+            (:data:`NEAR`). For a neutral claim the window is the closest one.
+        says: label of each evidence item, in the same order.
+        conflict: True if some passages entail the claim and others contradict it.
+        category: kind of error of a claim that is not entailed, one of
             :data:`~veridical.claims.categories.CATEGORIES`.
-        votes: of each checker, in the order named, where there are several
+        votes: vote of each checker, in the order named, if there are several
             (:mod:`veridical.claims.majority`).
     """
 
@@ -75,22 +75,22 @@ class Verdict:
 
     @property
     def risk(self) -> float:
-        """The probability that the claim is not entailed."""
+        """Return the probability that the claim is not entailed."""
         return min(1.0, max(0.0, round(1 - self.probabilities[LABELS[0]], 9)))
 
 
 @dataclass(frozen=True)
 class ReadingOptions:
-    """How sources are read.
+    """Options for splitting and selecting sources.
 
     Attributes:
-        select: which windows a claim is checked by, see :func:`~veridical.claims.select.select`.
-        top: how many of them; all where there are no more.
+        select: selection of windows for a claim, see :func:`~veridical.claims.select.select`.
+        top: number of windows per claim; all if there are no more.
         ranker: the NLI model of ``select="cross_encoder"``.
-        window: characters of a window of whole sentences, at least 100.
-        merge: see :mod:`veridical.claims.merge`. ``any`` and ``about`` take all windows of all
-            sources together; ``conflict`` joins the windows of a source as ``about`` does, then
-            sources.
+        window: characters per window of whole sentences, at least 100.
+        merge: see :mod:`veridical.claims.merge`. ``any`` and ``about`` merge all windows of all
+            sources together; ``conflict`` merges the windows of each source as ``about`` does, then
+            the sources.
 
     Raises:
         UsageError: a number is out of range.
@@ -105,12 +105,14 @@ class ReadingOptions:
     def __post_init__(self) -> None:
         if self.top < 1:
             raise UsageError(f"top must be at least 1, not {self.top}")
-        if self.window < _SHORTEST:
-            raise UsageError(f"window must be at least {_SHORTEST} characters, not {self.window}")
+        if self.window < _MIN_WINDOW_CHARACTERS:
+            raise UsageError(
+                f"window must be at least {_MIN_WINDOW_CHARACTERS} characters, not {self.window}"
+            )
 
 
 class _Read(NamedTuple):
-    """A window, and the (3,) probabilities of one claim by it."""
+    """A window and its (3,) probabilities for one claim."""
 
     window: SourceWindow
     judged: NDArray[np.float64]
@@ -123,17 +125,17 @@ async def judge(
     checker: Checker,
     reading: ReadingOptions | None = None,
 ) -> list[Verdict]:
-    """A verdict on each claim, in order.
+    """Return a verdict on each claim, in order.
 
-    Sources are read in windows of whole sentences with exact offsets, the last sentence of one
-    beginning the next. Samples are sources of their own, of which the mean of the verdicts
-    counts; others are read together.
+    Sources are split into windows of whole sentences with exact offsets, overlapping by one
+    sentence. Verdicts of samples are averaged; other sources are read together.
 
     Args:
         sources: at least one.
 
     Raises:
-        ModelError: the checker gave something else than probabilities. Else as it raises.
+        ModelError: the checker did not return probabilities. Other errors of the checker are passed
+            on.
     """
     reading = reading or ReadingOptions()
     read = source_windows([x.text for x in sources], reading.window)
@@ -149,7 +151,7 @@ async def judge(
         places: dict[str, list[int]] = {}
         alike: Counter[tuple[str, int]] = Counter()
         for place, window in enumerate(group):
-            # of windows with the same text no more are read than are shown
+            # of windows with equal text, no more are judged than shown
             key = window.passage.text, window.source if reading.merge == "conflict" else 0
             alike[key] += 1
             if alike[key] <= SHOWN:
@@ -204,7 +206,7 @@ def _alternatives(
     chosen: Sequence[Sequence[Sequence[SourceWindow]]],
     abouts: Sequence[_About],
 ) -> list[list[int]]:
-    """Places of the pairs of each claim by each group of windows, the one most about it first."""
+    """Return, for each claim and group of windows, its pair indices, the closest first."""
     at = {pair: place for place, pair in enumerate(pairs)}
     found = []
     for i, parts in enumerate(chosen):
@@ -227,12 +229,12 @@ def _checked(
         fits = bool(np.isfinite(read).all() and (read >= 0).all())
         fits = fits and bool((abs(read.sum(axis=1) - 1) <= 1e-3).all())
     if not fits:
-        raise ModelError("the checker did not give the probabilities of three classes a pair")
+        raise ModelError("the checker did not return three class probabilities per pair")
     return rows
 
 
 class _About(NamedTuple):
-    """What is most about a claim, by the words they share."""
+    """Closest passages and sentences of a claim, by shared words."""
 
     claim: frozenset[str]
     rarity: Rarity
@@ -241,16 +243,21 @@ class _About(NamedTuple):
         return self.rarity.overlap(self.claim, plain_words(text))
 
     def sentences(self, passage: Passage) -> list[int]:
-        """Places of its sentences most about the claim: the first, and all with at least ``NEAR``
-        of its overlap, by falling overlap, equals in order."""
+        """Return the indices of the passage's sentences closest to the claim.
+
+        They are the first, and all with at least ``NEAR`` of its overlap, by falling overlap, ties
+        in order.
+        """
         overlaps = np.array([self.overlap(s.text) for s in passage.sentences])
         order: list[int] = np.argsort(-overlaps, kind="stable").tolist()
         least = NEAR * overlaps[order[0]]
         return order[:1] + [i for i in order[1:] if overlaps[i] >= least > 0]
 
     def passage(self, passages: Sequence[Passage]) -> int:
-        """Place of the passage with the sentence most about the claim; of several the one that is
-        so as a whole, and of these the earliest."""
+        """Return the index of the passage with the sentence closest to the claim.
+
+        Ties are resolved by the passage's own overlap, then by position.
+        """
         keys = [
             (max(self.overlap(s.text) for s in p.sentences), self.overlap(p.text)) for p in passages
         ]
@@ -260,7 +267,7 @@ class _About(NamedTuple):
 def _merged(
     groups: Sequence[Sequence[_Read]], about: _About, how: Merge
 ) -> tuple[Merged, list[_Read]]:
-    """The verdict of several groups of windows, and the windows that its ``shown`` refers to."""
+    """Merge the verdicts of several groups, with the windows that ``shown`` refers to."""
     each = [_of_group(group, about, how) for group in groups]
     if len(each) == 1:
         return each[0]
@@ -279,13 +286,13 @@ def _of_group(group: Sequence[_Read], about: _About, how: Merge) -> tuple[Merged
     table = np.array([r.judged for r in reads])
     place = about.passage([r.window.passage for r in reads])
     merged = merge_any(table) if how == "any" else merge_about(table, place)
-    if merged.label == _NEUTRAL:  # no window decides: the nearest is the one to look at
+    if merged.label == _NEUTRAL:  # no window decides, so show the closest one
         merged = merged._replace(shown=((place, _NEUTRAL),))
     return merged, reads
 
 
 def _leading(merged: Merged, reads: Sequence[_Read]) -> _Read:
-    """The window that a verdict rests on first."""
+    """Return the window that mainly supports a verdict."""
     place, _ = merged.shown[0]
     return reads[place]
 
@@ -293,8 +300,10 @@ def _leading(merged: Merged, reads: Sequence[_Read]) -> _Read:
 def _shown(
     merged: Merged, reads: Sequence[_Read], sources: Sequence[Source], about: _About
 ) -> list[tuple[EvidenceItem, str]]:
-    """The sentence most about the claim in each window that is shown, and what that says; where
-    there is room, sentences nearly as much about a claim that a window does not entail."""
+    """Return the closest sentence of each shown window, with its label.
+
+    If there is room, add nearly as close sentences of windows that do not entail the claim.
+    """
     first: list[tuple[EvidenceItem, str]] = []
     more: list[tuple[EvidenceItem, str]] = []
     for place, label in merged.shown:
@@ -305,6 +314,6 @@ def _shown(
             item = EvidenceItem.at(source, spans[i].start, spans[i].end, float(judged[label]))
             (first if i == best else more).append((item, LABELS[label]))
     shown: dict[tuple[int, int], tuple[EvidenceItem, str]] = {}
-    for item, says in (*first, *more):  # windows that overlap may show the same
+    for item, says in (*first, *more):  # overlapping windows may show the same sentence
         shown.setdefault((item.index, item.start), (item, says))
     return list(shown.values())[:SHOWN]

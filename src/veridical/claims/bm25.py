@@ -1,7 +1,7 @@
-"""BM25 over the passages of one record: which of many are about a claim, by the words they share.
+"""BM25 over the passages of one record.
 
-Robertson and Zaragoza 2009, "The Probabilistic Relevance Framework: BM25 and Beyond", in the form
-that Lucene uses, whose inverse document frequency is never negative.
+Source: Robertson and Zaragoza 2009, "The Probabilistic Relevance Framework: BM25 and Beyond", in
+Lucene's form, whose inverse document frequency is never negative.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ class Bm25:
     """An index of n documents.
 
     Args:
-        documents: the terms of each. Case counts: see :func:`terms`.
-        k1: how soon further occurrences of a term stop to count, at least 0.
-        b: how much a document's length counts, in [0, 1].
+        documents: terms of each document. Case matters: see :func:`terms`.
+        k1: term frequency saturation, at least 0.
+        b: document length normalisation, in [0, 1].
     """
 
     def __init__(self, documents: Sequence[Sequence[str]], *, k1: float = K1, b: float = B) -> None:
@@ -51,9 +51,12 @@ class Bm25:
         self._weights = csr_array((weights, (row, column)), shape=self._shape)
 
     def scores(self, queries: Sequence[Iterable[str]]) -> NDArray[np.float64]:
-        """(len(queries), n) scores, at least 0: the sum over a query's terms, repeated ones
-        counted as often, of ``idf tf (k1 + 1) / (tf + k1 (1 - b + b length / mean length))`` with
-        ``idf = ln(1 + (n - df + 1/2) / (df + 1/2))``. Terms of no document count nothing."""
+        """Return (len(queries), n) scores, at least 0.
+
+        A score sums ``idf tf (k1 + 1) / (tf + k1 (1 - b + b length / mean length))`` over a query's
+        terms, with repetitions, where ``idf = ln(1 + (n - df + 1/2) / (df + 1/2))``. Terms of no
+        document add nothing.
+        """
         from scipy.sparse import csr_array
 
         columns: list[int] = []
@@ -71,5 +74,5 @@ class Bm25:
 
 
 def terms(words: Iterable[str]) -> list[str]:
-    """Words as terms of an index: in lower case, without tokens that have no letter or digit."""
+    """Convert words to index terms: lower case, without tokens that have no letter or digit."""
     return [w.lower() for w in words if w.isalnum() or any(map(str.isalnum, w))]

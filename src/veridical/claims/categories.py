@@ -1,7 +1,7 @@
-"""What is wrong with a claim: contradicted or unsupported, and in which kind of thing.
+"""Error categories of claims: contradicted or unsupported, by kind of item.
 
-A number, date or name of the claim that the sources do not have tells the kind; it is looked up
-as the scorer ``support`` does (:mod:`veridical.text.fact_sources`).
+The kind is that of a number, date or name of the claim that the sources lack. It is looked up as in
+the scorer ``support`` (:mod:`veridical.text.fact_sources`).
 """
 
 from __future__ import annotations
@@ -18,23 +18,23 @@ CATEGORIES = tuple(f"{what}/{kind}" for what in ("contradiction", "unsupported")
 def categories(
     response: str, claims: Sequence[str], labels: Sequence[str], sources: Sequence[str]
 ) -> list[str | None]:
-    """One of :data:`CATEGORIES` for each claim that is not entailed, None for one that is.
+    """Return one of :data:`CATEGORIES` for each claim that is not entailed, else None.
 
-    The kind is that of the first number, date or name in the claim that no source has: a number of
-    the same value, a date with the same parts, the last word and half of the words of a name.
-    ``other`` where the sources have them all, or there are none.
+    The kind is that of the first number, date or name in the claim that no source has. Numbers
+    match by value, dates by their parts, and names by the last word and half of the words. It is
+    ``other`` if the sources have them all, or there are none.
 
     Args:
-        response: tells which capitalised words are names.
+        response: the response, which shows which capitalised words are names.
         claims: texts of the claims.
         labels: their classes.
-        sources: texts of all that the claims were compared with.
+        sources: texts that the claims were compared with.
     """
     wrong = [i for i, label in enumerate(labels) if label != "entailment"]
     result: list[str | None] = [None] * len(claims)
     if not wrong:
         return result
-    # one text, in which a name known from the response is known in a claim too
+    # joined, so that a name known from the response is also known in a claim
     pieces, spans, end = [response], [], len(response)
     for i in wrong:
         spans.append((end + 2, end + 2 + len(claims[i])))

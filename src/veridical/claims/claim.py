@@ -1,4 +1,4 @@
-"""Claims: the statements an answer makes, each with its place in the answer."""
+"""Claims: checkable statements with their places in the answer."""
 
 from __future__ import annotations
 
@@ -24,14 +24,13 @@ class Claim:
     """One checkable statement of a response.
 
     Attributes:
-        text: the statement, as a checker reads it.
-        start: where its words begin in the response.
-        end: where they end.
-        sentence: index into ``record.sentences`` of the sentence it comes from; of the first one
-            where it comes from several.
-        triplet: (head, relation, tail), where it is one.
-        parts: where in the response each of its words' runs stand, in the order of the text; empty
-            where ``start`` and ``end`` say it all.
+        text: the statement as shown to a checker.
+        start: start of its words in the response.
+        end: end of its words in the response.
+        sentence: index into ``record.sentences`` of its (first) source sentence.
+        triplet: (head, relation, tail), if it is a triplet.
+        parts: places in the response of its runs of words, in the order of the text; empty if
+            ``start`` and ``end`` suffice.
     """
 
     text: str
@@ -42,23 +41,23 @@ class Claim:
     parts: tuple[tuple[int, int], ...] = ()
 
     def quotes(self, response: str) -> bool:
-        """Whether its text is its place in ``response``, word for word."""
+        """Return True if its text occurs verbatim at its place in ``response``."""
         return response[self.start : self.end] == self.text
 
     def span(self, response: str) -> Span:
-        """The claim's place in ``response``."""
+        """Return the claim's span in ``response``."""
         return Span(self.start, self.end, response[self.start : self.end])
 
 
 @dataclass(frozen=True)
 class Extraction:
-    """What an extractor found in a response.
+    """The result of an extractor for a response.
 
     Attributes:
-        claims: in the order of the response.
-        abstained: the response declines to answer, and claims nothing.
-        left_out: why pieces of a model's output were not taken for claims, and which sentences have
-            none, one text each.
+        claims: the claims, in the order of the response.
+        abstained: True if the response declines to answer and claims nothing.
+        left_out: one text per piece of model output rejected as a claim, and per sentence without a
+            claim.
     """
 
     claims: tuple[Claim, ...]
@@ -67,19 +66,19 @@ class Extraction:
 
 
 class Extractor(Protocol):
-    """Finds the claims of a record's response."""
+    """A callable that finds the claims of a record's response."""
 
     async def __call__(self, record: Record, evidence: Evidence) -> Extraction:
-        """The claims.
+        """Return the claims of the response.
 
         Raises:
-            NotApplicable, LlmError: there can be no claims.
+            NotApplicable, LlmError: claims cannot be extracted.
         """
         ...
 
 
 class Checker(Protocol):
-    """Judges claims by passages."""
+    """A callable that judges claims by passages."""
 
     async def __call__(
         self,
@@ -87,16 +86,18 @@ class Checker(Protocol):
         evidence: Evidence,
         alternatives: Sequence[Sequence[int]] = (),
     ) -> NDArray[np.float64]:
-        """(n, 3) probabilities of each (claim, passage), as
-        :data:`~veridical.core.protocols.LABELS` orders the classes. Ask for all in one call.
+        """Return the (n, 3) probabilities of each (claim, passage), in the order of LABELS.
+
+        All pairs are judged in one call. :data:`~veridical.core.protocols.LABELS` orders the
+        classes.
 
         Args:
-            alternatives: places of pairs with one claim, of which the passage that entails it best
-                counts, the one most about the claim first. A checker may leave unread those that
-                cannot be the best, and gives NaN for them; never the first.
+            alternatives: groups of indices of pairs with the same claim, the closest passage first;
+                only the highest P(entailment) of a group counts. A checker may skip pairs that
+                cannot be the highest and return NaN for them, except for the first.
 
         Raises:
-            NotApplicable: the checker cannot read these texts.
-            LlmError: a verdict could not be had, or not be read. There is no default verdict.
+            NotApplicable: the checker does not support these texts.
+            LlmError: a verdict is missing or invalid. There is no default verdict.
         """
         ...

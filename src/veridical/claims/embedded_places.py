@@ -1,4 +1,4 @@
-"""Places of claims by sentence embeddings, where shared words do not tell them."""
+"""Places of claims by sentence embeddings, if shared words are insufficient."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from veridical.core.evidence import Evidence
 from veridical.core.records import Record
 from veridical.text.words import lettered_spans
 
-#: Least cosine of a claim's own words with the sentence that they are taken to come from.
+#: Minimum cosine between a claim's own words and the sentence assigned to it.
 LEAST_COSINE = 0.35
 _MOST_SENTENCES = 300
 
@@ -19,12 +19,12 @@ _MOST_SENTENCES = 300
 async def placed_by_embeddings(
     record: Record, claims: Sequence[Claim], evidence: Evidence
 ) -> list[Claim]:
-    """Return the claims in the order of the response, those moved whose sentence lacks their words.
+    """Return the claims in response order, moving those whose sentence lacks their words.
 
-    A claim is compared where its sentence lacks half of its words of content or more, or where it
-    stands for the whole response: by the embedding of the words that are lacking, with that of each
-    sentence. It moves to the sentence of the largest cosine where that is at least
-    :data:`LEAST_COSINE`, and stays where it is otherwise.
+    A claim is compared if its sentence lacks at least half of its content words, or if its place is
+    the whole response. The embedding of the missing words is compared with that of each sentence.
+    The claim moves to the sentence with the largest cosine if that is at least
+    :data:`LEAST_COSINE`.
 
     Source: Hu et al. 2024 (RefChecker), appendix B.3, which compares elements of triplets with
     spans of the response by SimCSE and a threshold.
@@ -47,8 +47,9 @@ async def placed_by_embeddings(
 
 
 def _lacking(record: Record, claim: Claim) -> str:
-    """The words of a claim that its sentence lacks, where they are half of its words of content or
-    more; else nothing."""
+    """Return the content words that the claim's sentence lacks if they are at least half, else
+    "".
+    """
     words = content(claim.text)
     if _is_whole(record, claim):
         return claim.text
@@ -60,6 +61,6 @@ def _lacking(record: Record, claim: Claim) -> str:
 
 
 def _is_whole(record: Record, claim: Claim) -> bool:
-    """Return True if no place was found for the claim, so that it stands for the response."""
+    """Return True if no place was found for the claim, so it covers the response."""
     whole = (claim.start, claim.end) == (0, len(record.response))
     return whole and len(record.sentences) > 1

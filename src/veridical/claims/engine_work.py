@@ -1,4 +1,4 @@
-"""A function run over records within an engine, for what it does: no results are stored."""
+"""A function run over records within an engine, without stored results."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ def run_work(
     """Await ``work`` for each record.
 
     Args:
-        costs: what ``work`` asks of the evidence.
-        models: those that it asks, by kind; None is the run's own.
+        costs: costs of ``work``.
+        models: models that it uses, by kind; None is the default.
     """
 
     async def function(record: Record, evidence: Evidence) -> Score:

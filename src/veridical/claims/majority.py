@@ -1,11 +1,11 @@
-"""Several checkers on the same claims, and the verdict of most of them.
+"""Majority vote of several checkers on the same claims.
 
-Checkers are named in one text, ``"nli, nli_words"``, each with ``|MODEL`` where it is to ask
-another model than the rest: ``"nli|mini, nli|base, llm"``.
+Checkers are named in one text, ``"nli, nli_words"``, each optionally with ``|MODEL`` for its own
+model: ``"nli|mini, nli|base, llm"``.
 
-Source: none of its own. Hu et al. 2024 (RefChecker) judge by one checker at a time, in the paper
-and in the released code. The vote is the rule by which that code joins the claims of a response
-(``major``), taken over checkers: the most common label, of equally common ones the first.
+Source: ours. Hu et al. 2024 (RefChecker) use one checker at a time, in the paper and the released
+code. The vote applies the code's rule for the claims of a response (``major``) to checkers: the
+most common label, in a tie the first.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ if TYPE_CHECKING:
     from veridical.core.records import Source
     from veridical.core.registry import Cost
 
-#: Options of checkers that name the model asked, of which each has at most one.
+#: Options of checkers that name their model; each checker has at most one.
 _MODELS = ("nli", "llm")
 
 
 class CheckerSeat(NamedTuple):
-    """A checker by its name, and the model it asks instead of the one that the others do."""
+    """A checker by name, with the model that replaces the common one."""
 
     name: str
     model: str | None = None
@@ -44,22 +44,22 @@ class CheckerSeat(NamedTuple):
 
     @property
     def asks(self) -> str | None:
-        """The option that names its model; None if it asks none that can be named here."""
+        """Return the option that names its model; None if it has none."""
         return next((o for o in checkers.options_of(self.name) if o in _MODELS), None)
 
     @property
     def options(self) -> set[str]:
-        """Names of the options that are still open."""
+        """Return the names of the options that are still open."""
         return {*checkers.options_of(self.name)} - ({self.asks} if self.model else set())
 
     def checker(self, options: Mapping[str, Any]) -> Checker:
-        """The checker with ``options``, all of which it must take."""
+        """Build the checker with ``options``, all of which it must accept."""
         own = {str(self.asks): self.model} if self.model else {}
         return checkers.find_checker(self.name, **options, **own)
 
 
 class CheckerNames(str):
-    """Annotation of a parameter that names checkers: read when the scorer is bound."""
+    """Annotation of a parameter that names checkers, parsed when the scorer is bound."""
 
     @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: Any) -> Any:
@@ -73,23 +73,23 @@ def _read(text: str) -> str:
 
 
 def seats(text: str) -> list[CheckerSeat]:
-    """The checkers that ``"NAME, NAME|MODEL"`` names, in order.
+    """Parse the checkers in ``"NAME, NAME|MODEL"``, in order.
 
     Raises:
-        UsageError: there is none, none of that name, one is named twice, or one with a model
-            that asks none.
+        UsageError: the list is empty, a name is unknown or repeated, or a checker without a model
+            has one.
     """
     named: list[CheckerSeat] = []
     for part in text.split(","):
         name, bar, model = (piece.strip() for piece in part.partition("|"))
         if not name or (bar and not model):
             raise UsageError(
-                f"checker must be names parted by commas, each a name or NAME|MODEL, not {text!r}"
+                f"checker must be names separated by commas, each NAME or NAME|MODEL, not {text!r}"
             )
         seat = CheckerSeat(name, model or None)
         if seat.model and seat.asks is None:
-            raise UsageError(f"checker {name} asks no NLI model and no LLM: leave |{model} out")
-        checkers.costs_of(name)  # there is such a checker
+            raise UsageError(f"checker {name} uses no NLI model and no LLM; remove |{model}")
+        checkers.costs_of(name)  # raises for an unknown checker
         if seat in named:
             raise UsageError(f"the checker {seat} is named twice")
         named.append(seat)
@@ -97,26 +97,26 @@ def seats(text: str) -> list[CheckerSeat]:
 
 
 def costs_of(text: str) -> set[Cost]:
-    """What the checkers ask of the evidence layer."""
+    """Return the costs of the checkers."""
     return {cost for seat in seats(text) for cost in checkers.costs_of(seat.name)}
 
 
 def prompts_of(text: str) -> tuple[str, ...]:
-    """Templates by which the checkers may ask an LLM."""
+    """Return the templates that the checkers may send to an LLM."""
     names = (prompt for seat in seats(text) for prompt in checkers.prompts_of(seat.name))
     return tuple(dict.fromkeys(names))
 
 
 def options_of(text: str) -> set[str]:
-    """Names of the options that at least one of the checkers takes."""
+    """Return the names of the options that at least one checker accepts."""
     return {option for seat in seats(text) for option in seat.options}
 
 
 def models_of(text: str, **own: str | None) -> dict[str, list[str | None]]:
-    """The models that the checkers ask, by the option that names them (``nli``, ``llm``).
+    """Return the models of the checkers, by the option that names them (``nli``, ``llm``).
 
     Args:
-        own: of the checkers that name none; None is the run's.
+        own: models of the checkers that name none; None is the run's default.
     """
     found: dict[str, list[str | None]] = {kind: [] for kind in _MODELS}
     for seat in seats(text):
@@ -126,19 +126,20 @@ def models_of(text: str, **own: str | None) -> dict[str, list[str | None]]:
 
 
 def find_checkers(text: str, **options: Any) -> dict[str, Checker]:
-    """The checkers by what they are called, each with those of the options that it takes. An
-    option that is None is not given.
+    """Build the checkers by name, each with the options it accepts.
+
+    Options that are None are ignored.
 
     Raises:
-        UsageError: one is named wrongly, none of them takes an option, or an option's value does
-            not fit.
+        UsageError: a name is unknown, no checker accepts an option, or an option's value is
+            invalid.
     """
     given = {key: value for key, value in options.items() if value is not None}
     named, takes = seats(text), options_of(text)
     for key in given:
         if key not in takes:
             known = ", ".join(sorted(takes)) or "none"
-            raise UsageError(f"checker={text!r} leaves no option {key!r} open; it takes: {known}")
+            raise UsageError(f"checker={text!r} has no open option {key!r}; it takes: {known}")
     return {
         str(seat): seat.checker({k: v for k, v in given.items() if k in seat.options})
         for seat in named
@@ -152,11 +153,12 @@ async def judge_by(
     evidence: Evidence,
     reading: ReadingOptions,
 ) -> list[Verdict]:
-    """A verdict on each claim, of one checker or of most of several. They are asked at the same
-    time, and each of them joins the passages for itself before it votes.
+    """Return a verdict on each claim by one checker, or by the majority of several.
+
+    Checkers run in parallel, and each merges the passages itself before it votes.
 
     Raises:
-        NotApplicable, ModelError: a checker could not judge. The others do not stand in for it.
+        NotApplicable, ModelError: a checker failed. The others do not replace it.
     """
     each = await asyncio.gather(
         *(judge(claims, sources, evidence, checker, reading) for checker in named.values())
@@ -167,17 +169,17 @@ async def judge_by(
 
 
 def majority(verdicts: Mapping[str, Verdict]) -> Verdict:
-    """The verdict of most checkers on one claim.
+    """Return the majority verdict of the checkers on one claim.
 
-    The label is the most common one, of equally common ones that of the checker named first, as
-    the released ``major`` rule of RefChecker settles ties among claims. Probabilities are the
-    mean of the checkers that say it, so that the label has the largest; evidence, category and
-    conflict are of the first of them. ``votes`` has what each checker says.
+    The label is the most common one; in a tie, that of the checker named first, as in RefChecker's
+    released ``major`` rule. Probabilities are the mean over the checkers with that label, so the
+    label has the largest; evidence, category and conflict come from the first of them. ``votes``
+    has each checker's vote.
 
     Args:
-        verdicts: by what the checkers are called, in the order named; at least one.
+        verdicts: verdicts by checker name, in the order named; at least one.
     """
-    counts = Counter(v.label for v in verdicts.values())  # in the order of first sight
+    counts = Counter(v.label for v in verdicts.values())  # in the order of first occurrence
     label = max(counts, key=counts.__getitem__)
     agreeing = [v for v in verdicts.values() if v.label == label]
     mean = np.mean([[v.probabilities[x] for x in LABELS] for v in agreeing], axis=0).round(9)

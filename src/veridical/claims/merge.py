@@ -1,4 +1,4 @@
-"""What several passages say of one claim, merged into one verdict.
+"""Merging of several passages' verdicts on one claim.
 
 ``any`` is the published rule (Hu et al. 2024, RefChecker, appendix A.3 and code): entailed if any
 passage entails the claim, else contradicted if any contradicts it, else neutral.
@@ -29,9 +29,9 @@ class Merged(NamedTuple):
     Attributes:
         probabilities: (3,) in the order of :data:`LABELS`; the label has the largest.
         label: index into :data:`LABELS`.
-        shown: passages that the verdict rests on and what each says, the strongest first: (index
-            of the passage, index of the class). Of passages that are all neutral, one.
-        conflict: some passages entail the claim and others contradict it.
+        shown: passages that support the verdict, the strongest first: (index of the passage, index
+            of the class). If all passages are neutral, one.
+        conflict: True if some passages entail the claim and others contradict it.
     """
 
     probabilities: Floats
@@ -41,14 +41,14 @@ class Merged(NamedTuple):
 
 
 def merge_any(judged: Floats) -> Merged:
-    """Entailed if any passage entails the claim, else contradicted if any contradicts it.
+    """Merge as entailed if any passage entails, else contradicted if any contradicts.
 
-    A passage says its most probable class, the earlier of :data:`LABELS` in a tie. Probabilities
-    are those of the passage that decides: of the ones that say the label, the most certain; where
-    all are neutral, the one nearest to entailment. Equally certain ones: the earliest.
+    A passage's label is its most probable class; in a tie, the earlier of :data:`LABELS`.
+    Probabilities are those of the most certain passage with the label; if all are neutral, of the
+    one with the highest P(entailment). In a tie the earliest counts.
 
     Args:
-        judged: (m, 3) probabilities, a row a passage, m at least 1.
+        judged: (m, 3) probabilities, one row per passage, m at least 1.
     """
     labels = judged.argmax(axis=1)
     by_class = [np.flatnonzero(labels == c) for c in range(len(LABELS))]
@@ -71,14 +71,14 @@ def merge_any(judged: Floats) -> Merged:
 
 
 def merge_conflict(judged: Floats) -> Merged:
-    """:func:`merge_any`, but both sides are reported where passages contradict each other.
+    """Merge as :func:`merge_any`, but report both sides of a conflict.
 
-    Then the probabilities are the mean of the most certain passage of either side, the label is
-    the likeliest class of that mean (contradiction where it ties with another), and ``shown`` has
-    the two first, the side of the label leading.
+    In a conflict the probabilities are the mean of the most certain passage of each side, and the
+    label is the most probable class of that mean (contradiction in a tie). ``shown`` begins with
+    these two, the label's side first.
 
     Args:
-        judged: (m, 3) probabilities, a row a passage, m at least 1.
+        judged: (m, 3) probabilities, one row per passage, m at least 1.
     """
     merged = merge_any(judged)
     if not merged.conflict:
@@ -98,11 +98,11 @@ def merge_conflict(judged: Floats) -> Merged:
 def merge_about(judged: Floats, about: int) -> Merged:
     """Merge by :func:`~veridical.core.passage_verdicts.best_and_about`.
 
-    Where the passage most about the claim contradicts it and another entails it, both are shown.
+    If the closest passage contradicts the claim and another entails it, both are shown.
 
     Args:
-        judged: (m, 3) probabilities, a row a passage, m at least 1.
-        about: the passage most about the claim, as by :func:`veridical.text.relevance.most_about`.
+        judged: (m, 3) probabilities, one row per passage, m at least 1.
+        about: the passage closest to the claim, as by :func:`veridical.text.relevance.most_about`.
     """
     probabilities, best = best_and_about(judged, about)
     label = int(probabilities.argmax())
@@ -112,15 +112,17 @@ def merge_about(judged: Floats, about: int) -> Merged:
     shown = [(i, label) for i in entailing or [best]]
     if label != _ENTAILMENT:
         shown = [(about if label == _CONTRADICTION else best, label)]
-    if conflict:  # the other side stands second
+    if conflict:  # the other side comes second
         other = (about, _CONTRADICTION) if label == _ENTAILMENT else (best, _ENTAILMENT)
         shown.insert(1, other)
     return Merged(probabilities, label, tuple(shown), conflict)
 
 
 def merge_mean(each: Sequence[Merged]) -> Merged:
-    """The mean of several verdicts, each of one source: what samples say as a whole. ``shown`` has
-    the sources that say the label, or else the one that comes nearest to it."""
+    """Average several verdicts of separate sources, such as samples.
+
+    ``shown`` has the sources with the label, or else the one closest to it.
+    """
     table = np.array([m.probabilities for m in each])
     mean: Floats = table.mean(axis=0)
     label = int(mean.argmax())
@@ -132,5 +134,5 @@ def merge_mean(each: Sequence[Merged]) -> Merged:
 
 
 def _ranked(values: Floats, among: NDArray[np.int64]) -> list[int]:
-    """The places ``among``, by falling value; equal ones in order."""
+    """Return the indices ``among``, by falling value, ties in order."""
     return [int(i) for i in among[np.argsort(-values[among], kind="stable")]]

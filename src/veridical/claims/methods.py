@@ -1,4 +1,4 @@
-"""Methods by name, each in a module that is imported when it is first asked for."""
+"""Registry of methods by name, imported on first use."""
 
 from __future__ import annotations
 
@@ -14,8 +14,10 @@ if TYPE_CHECKING:
 
 
 class Method(NamedTuple):
-    """A module, what is called in it, what that asks of the evidence layer, and where in the module
-    its templates are named, if it asks an LLM. An ``added`` one is part of another distribution."""
+    """A module, its callable, its costs, and the attribute with its templates, if any.
+
+    An ``added`` one belongs to another distribution.
+    """
 
     module: str
     function: str
@@ -28,9 +30,9 @@ class Methods:
     """The methods of a package.
 
     Args:
-        kind: what each is, for messages.
+        kind: description of a method, for messages.
 
-    Its functions raise a UsageError where there is no method of that name.
+    All functions raise a UsageError if there is no method of that name.
     """
 
     def __init__(self, package: str, kind: str, methods: Mapping[str, Method]) -> None:
@@ -39,11 +41,11 @@ class Methods:
         self._methods = methods
 
     def costs_of(self, name: str) -> set[Cost]:
-        """What the method asks of the evidence layer; empty for one that works offline."""
+        """Return the costs of the method; empty for one that works offline."""
         return set(self._method(name).costs)
 
     def prompts_of(self, name: str) -> tuple[str, ...]:
-        """Templates by which the method may ask an LLM."""
+        """Return the templates that the method may send to an LLM."""
         method = self._method(name)
         if "llm" not in method.costs:
             return ()
@@ -51,14 +53,14 @@ class Methods:
         return prompts
 
     def load(self, name: str) -> Any:
-        """What is called."""
+        """Return the method's callable."""
         return getattr(self.module(name), self._method(name).function)
 
     def module(self, name: str) -> Any:
-        """The module of the method.
+        """Import the method's module.
 
         Raises:
-            MissingDistribution: it is in one that is not installed.
+            MissingDistribution: its distribution is not installed.
         """
         method = self._method(name)
         place = f"{self._package}.{method.module}"

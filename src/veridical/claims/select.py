@@ -1,8 +1,8 @@
-"""Which passages of a long reference a claim is checked by.
+"""Selection of the passages that a claim is checked by.
 
-A checker reads every passage it is given, and there may be a thousand of them. Pre-selection keeps
-the few that may speak to a claim; how many supporting ones it loses is its recall.
-:func:`screen` does the same for sentences of an answer, by the amount of text that is read.
+A checker judges every passage it gets, and there may be a thousand. Selection keeps the few
+relevant ones; its recall is the share of supporting passages kept. :func:`screen` does the same for
+sentences of an answer, limited by the amount of text.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ if TYPE_CHECKING:
     Ids = NDArray[np.int64]
 
 Selection = Literal["all", "bm25", "embedding", "cross_encoder"]
-#: Passages that BM25 hands a cross-encoder, for each one that is kept.
+#: Passages from BM25 to the cross-encoder, per passage kept.
 SHORTLIST = 4
-#: Share of the best passage's BM25 score that another must have to be read: where one passage has
-#: the rare words of a claim, those that share its common ones are about something else.
+#: Minimum BM25 score, relative to the best passage's: if one passage has the rare words of a claim,
+#: those that share only common words have another topic.
 NEAR = 0.6
-_BLOCK = 512  # texts whose scores are in memory at once
+_TEXTS_PER_BLOCK = 512  # with scores in memory at once
 
 
 def costs_of(how: Selection) -> set[Cost]:
-    """What a selection asks of the evidence layer."""
+    """Return the costs of a selection."""
     costs: dict[Selection, set[Cost]] = {"embedding": {"embed"}, "cross_encoder": {"nli"}}
     return costs.get(how, set())
 
@@ -50,25 +50,24 @@ async def select(
     top: int = 8,
     ranker: str | None = None,
 ) -> list[Ids]:
-    """Choose for each claim the passages to check it by, at most ``top`` of them unless ``how`` is
-    ``all``, as indices in rising order. All of them where there are no more than ``top``.
+    """Choose the passages for each claim, as indices in rising order.
+
+    At most ``top`` are chosen unless ``how`` is ``all``. Of equally good passages the earlier are
+    kept. Errors of the models are passed on.
 
     Args:
-        how: ``bm25`` goes by shared words (:class:`~veridical.claims.bm25.Bm25`) and leaves out
-            what scores under 0.6 of the best; ``embedding`` goes by the cosine of
-            sentence embeddings; ``cross_encoder`` takes BM25's best ``4 top`` and keeps those
-            that an NLI model is surest to be about the claim: by 1 - P(neutral), or P(entailment)
-            of a model that knows no contradiction.
-        ranker: that NLI model; the run's own if None.
-
-    Of equally good passages the earlier are kept. Raises as the models do.
+        how: ``bm25`` ranks by shared words (:class:`~veridical.claims.bm25.Bm25`) and drops
+            passages under 0.6 of the best score; ``embedding`` ranks by the cosine of sentence
+            embeddings; ``cross_encoder`` takes BM25's best ``4 top`` and ranks them by an NLI
+            model, with 1 - P(neutral), or P(entailment) if the model has no contradiction class.
+        ranker: that NLI model; the run's default if None.
     """
     if how == "all" or len(passages) <= top or not claims:
         return [np.arange(len(passages))] * len(claims)
     if how == "embedding":
         vectors = await evidence.embed([*claims, *passages])
         cosines = vectors[: len(claims)] @ vectors[len(claims) :].T
-        # what batching leaves uncertain must not decide
+        # differences from batching must not decide
         return [_best(row, top) for row in np.round(cosines.astype(np.float64), 6)]
     rows = _bm25(claims, passages, evidence)
     if how == "bm25":
@@ -88,24 +87,23 @@ async def select(
 
 
 class SourceWindow(NamedTuple):
-    """A window of a source, by the source's place among the sources."""
+    """A window of a source, with the index of the source."""
 
     source: int
     passage: Passage
 
 
 def source_windows(texts: Sequence[str], size: int = SIZE) -> list[SourceWindow]:
-    """Return the windows of each source in turn, as :func:`~veridical.text.passages.windows`."""
+    """Return the windows of each source in order, as :func:`~veridical.text.passages.windows`."""
     return [SourceWindow(n, p) for n, text in enumerate(texts) for p in windows(text, size)]
 
 
 class Screened(NamedTuple):
-    """Passages that can matter to a text, by place.
+    """Indices of the passages relevant to a text.
 
     Attributes:
-        read: those to judge it by, in rising order.
-        about: the one most about it (:class:`~veridical.text.relevance.MostAbout`), which is
-            always among them.
+        read: passages to judge it by, in rising order.
+        about: the closest one (:class:`~veridical.text.relevance.MostAbout`), always among them.
     """
 
     read: Ids
@@ -120,20 +118,19 @@ def screen(
     top: int = 8,
     size: int = SIZE,
 ) -> list[Screened]:
-    """Leave out, for each text, the passages that cannot matter to it. No model is asked.
+    """Select, for each text, the relevant passages, without a model.
 
-    A text keeps its best passages by BM25 (:class:`~veridical.claims.bm25.Bm25`; of equals the
-    earlier) as long as they hold at most ``top * size`` characters together, one at least, and
-    the one most about it. It keeps all where all hold no more than that, where ``top`` is 0, and
-    where it shares no word with any of them, so that nothing tells them apart.
+    A text keeps its best passages by BM25 (:class:`~veridical.claims.bm25.Bm25`; ties in order) up
+    to ``top * size`` characters, at least one, and its closest one. It keeps all if they fit, if
+    ``top`` is 0, or if it shares no word with any of them.
 
     Args:
-        passages: at least one. Of those with the same text all are kept or none, and they count
+        passages: at least one. Passages with equal text are kept or dropped together, and count
             once.
-        top: how many passages of full size may be kept.
-        size: characters of a passage of full size.
+        top: maximum number of passages of full size.
+        size: characters of a full passage.
     """
-    key = tuple(passages)  # held by the record too, which comes back when others have been read
+    key = tuple(passages)  # the record refers to it and may return after others
     about = evidence.once((candidates, key), lambda: candidates(key))
     nearest = [about.place(evidence.words(text)) for text in texts]
     every = np.arange(len(passages))
@@ -158,12 +155,12 @@ def screen(
 def _bm25(
     texts: Sequence[str], passages: Sequence[str], evidence: Evidence
 ) -> Iterator[NDArray[np.float64]]:
-    """Scores of the passages for each text in turn."""
+    """Yield the passages' scores for each text."""
     key = tuple(passages)
     index = evidence.once((_index, key), lambda: _index(key))
-    # some at a time: all texts by all passages may be more than the memory
-    for i in range(0, len(texts), _BLOCK):
-        yield from index.scores([terms(evidence.words(t)) for t in texts[i : i + _BLOCK]])
+    # in blocks, as all texts by all passages may exceed the memory
+    for i in range(0, len(texts), _TEXTS_PER_BLOCK):
+        yield from index.scores([terms(evidence.words(t)) for t in texts[i : i + _TEXTS_PER_BLOCK]])
 
 
 @kept
@@ -172,6 +169,6 @@ def _index(passages: tuple[str, ...]) -> Bm25:
 
 
 def _best(scores: NDArray[np.float64], top: int) -> Ids:
-    """The ``top`` highest, in rising order of place."""
+    """Return the indices of the ``top`` highest, in rising order."""
     order: Ids = np.sort(np.argsort(-scores, kind="stable")[:top])
     return order

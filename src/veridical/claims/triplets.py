@@ -1,8 +1,8 @@
-"""Triplets as statements, and where in a response a triplet or statement comes from.
+"""Triplets as statements, and places of claims in the response.
 
-Places are found by alignment: the sentence that shares most of the claim's words, rare words
-counting more, and in it the shortest stretch that holds all the words they share. Offsets are
-exact, as they are those of words that stand there.
+Places are found by alignment: the sentence that shares most of the claim's words (rare words count
+more), and in it the shortest stretch with all shared words. Offsets are exact, as they are those of
+words in the response.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def _counted(words: str) -> dict[str, str]:
 
 _DENIED = frozenset({"no", "false", "not", "not true"})
 _AFFIRMED = frozenset({"yes", "true"})
-#: English words that say nothing of a statement's content.
+#: English function words.
 FUNCTION_WORDS = _set(
     "a about also am an and are as at be been being but by can could did do does for from had has "
     "have he her him his how i if in into is it its just me my of on or our she so such than that "
@@ -38,27 +38,27 @@ FUNCTION_WORDS = _set(
     "with would you your 's ’s"
 )
 _NUMBERS = _counted("one two three four five six seven eight nine ten")
-_STEM = 5  # characters by which words are compared: "location" meets "located"
-#: How much the head, relation and tail tell about the sentence that is meant: the head is often
-#: carried over from an earlier one, the tail is what it adds.
+_STEM_CHARACTERS = 5  # compared of a word: "location" matches "located"
+#: Weights of head, relation and tail in finding the sentence: the head is often carried over from
+#: an earlier one, the tail is new.
 _WEIGHTS = (0.6, 0.8, 1.2)
 _FUNCTION_WEIGHT = 0.05
-#: Exponent of an element's number of words: long ones tell more, but not in proportion.
+#: Exponent of an element's number of words: long ones weigh more, but not in proportion.
 _LENGTH = 0.3
-#: Sentences that a word is looked up in, and places in one: it tells nothing where it is in more.
+#: Maximum sentences with a word, and places in one; more frequent words are ignored.
 _MOST_SENTENCES = 300
 _MOST_PLACES = 500
-_SHARE = 0.3  # of a claim's weight that its sentence must hold at least
+_MIN_SHARE = 0.3  # of a claim's weight in its sentence
 _ITEM = re.compile(r"\s*(?:[-*+•‣▪◦●–—~]|\(?(?:\d{1,3}|[A-Za-z])[.)])\s")
-_LED = 0.9  # how much words of the lead-in count for its items
+_LEAD_IN_WEIGHT = 0.9  # of its words, for the items of the list
 _CLOSING = {")": "(", "]": "[", "”": "“", "»": "«", '"': '"'}
 
 
 def statement(triplet: Triplet) -> str:
-    """The triplet as a sentence that a checker reads: its parts in order, joined by spaces.
+    """Convert the triplet to a sentence: its parts in order, joined by spaces.
 
-    White space is squeezed. A tail that answers by yes or no is put into words instead: published
-    triplets hold (snakes, have odor, no).
+    White space is collapsed. A tail of yes or no is expressed in words, as published triplets
+    contain (snakes, have odor, no).
 
     >>> statement(("Optus Stadium", "located in", "Perth"))
     'Optus Stadium located in Perth.'
@@ -78,7 +78,7 @@ def statement(triplet: Triplet) -> str:
 
 
 class ClaimPlace(NamedTuple):
-    """Where a claim comes from: ``response[start:end]``, in the sentence of that index.
+    """Place of a claim: ``response[start:end]``, in the sentence of that index.
 
     ``parts`` are the runs of its words in there, in order.
     """
@@ -96,7 +96,7 @@ class _Word(NamedTuple):
 
 
 class Places:
-    """Finds the places of many claims in one response, which is read once."""
+    """Locator of many claims in one response, which is parsed once."""
 
     def __init__(self, record: Record) -> None:
         self._response = record.response
@@ -107,7 +107,7 @@ class Places:
             for key in held:
                 self._where[key].append(i)
         self._places: dict[int, dict[str, list[int]]] = {}
-        #: Items of lists -> the sentence that leads in ("They played:").
+        #: Items of lists -> the introducing sentence ("They played:").
         self._led_by: dict[int, int] = {}
         lead = None
         for i, sentence in enumerate(record.sentences):
@@ -119,9 +119,9 @@ class Places:
     def locate(
         self, claim: Triplet | str, among: Collection[int] | None = None
     ) -> ClaimPlace | None:
-        """The claim's place, or ``None`` where no sentence holds enough of its words.
+        """Return the claim's place, or ``None`` if no sentence has enough of its words.
 
-        An item of a list is read together with the line that leads in.
+        An item of a list is read together with the introducing line.
 
         Args:
             claim: a triplet or a statement.
@@ -129,13 +129,15 @@ class Places:
         """
         elements = [_keys(e) for e in ((claim,) if isinstance(claim, str) else claim)]
         scores, total = self._scores(elements)
-        # an answer of a few words leaves the rest of its claim to the question
+        # in a short answer the rest of the claim is in the question
         ends = [keys - FUNCTION_WORDS for keys in elements[::2]]
         enough = [
             i
             for i, score in scores.items()
             if (among is None or i in among)
-            and (score >= _SHARE * total or any(keys and keys <= self._held[i] for keys in ends))
+            and (
+                score >= _MIN_SHARE * total or any(keys and keys <= self._held[i] for keys in ends)
+            )
         ]
         if not enough:
             return None
@@ -143,25 +145,29 @@ class Places:
         return self._within(best, set().union(*elements))
 
     def _scores(self, elements: Sequence[set[str]]) -> tuple[dict[int, float], float]:
-        """How much of the claim each sentence holds that holds any; and how much all of it is."""
+        """Return the weight of the claim in each sentence that has any, and its total weight."""
         held = [self._shares(keys) for keys in elements]
         scores = dict.fromkeys((i for shares in held for i in shares), 0.0)
         led = {i: self._led_by[i] for i in scores if i in self._led_by}
         total = 0.0
         for keys, shares, weight in zip(elements, held, _WEIGHTS[-len(held) :], strict=True):
-            # an element that many sentences hold does not tell which of them is meant
+            # an element in many sentences does not identify one
             weight *= math.log((len(self._sentences) + 1) / max(1.0, sum(shares.values())))
             weight *= len(keys - FUNCTION_WORDS) ** _LENGTH or _FUNCTION_WEIGHT
             total += weight
             for i, share in shares.items():
                 scores[i] += weight * share
             for i, lead in led.items():
-                scores[i] += weight * max(0.0, _LED * shares.get(lead, 0.0) - shares.get(i, 0.0))
+                scores[i] += weight * max(
+                    0.0, _LEAD_IN_WEIGHT * shares.get(lead, 0.0) - shares.get(i, 0.0)
+                )
         return scores, total
 
     def _shares(self, keys: set[str]) -> dict[int, float]:
-        """The share of an element that each sentence holds, in (0, 1], where it holds any: rare
-        words count more, function words only where there is nothing else."""
+        """Return the share of an element in each sentence that has any, in (0, 1].
+
+        Rare words count more; function words count only if there is nothing else.
+        """
         n = len(self._sentences)
         telling = keys - FUNCTION_WORDS or keys
         rarity = {k: math.log((n + 1) / max(1, len(self._where.get(k, ())))) for k in telling}
@@ -173,8 +179,10 @@ class Places:
         return shares
 
     def _within(self, sentence: int, keys: set[str]) -> ClaimPlace:
-        """The shortest stretch of the sentence that holds all the words it shares with the claim,
-        with those that follow on; function words only beside the others, where there are others."""
+        """Return the shortest stretch of the sentence with all words shared with the claim.
+
+        Adjacent words are included; function words count only next to others, if there are others.
+        """
         words = self._sentences[sentence]
         places = self._places.get(sentence)
         if places is None:
@@ -204,7 +212,7 @@ class Places:
         return ClaimPlace(parts[0][0], parts[-1][1], sentence, parts)
 
     def _closed(self, start: int, end: int) -> tuple[int, int]:
-        """The stretch with the closing bracket or quote right after it, if one is opened in it."""
+        """Extend the stretch by a closing bracket or quote if one is opened in it."""
         opening = _CLOSING.get(self._response[end : end + 1])
         if opening and opening in self._response[start:end]:
             closing = self._response[end]
@@ -216,12 +224,12 @@ class Places:
 
 
 def content(text: str) -> Counter[str]:
-    """How often ``text`` has each word that tells something, by the form it is compared in."""
+    """Count the content words of ``text`` by their normalised form."""
     return Counter(w.key for w in _words(text) if w.key not in FUNCTION_WORDS)
 
 
 def _words(text: str, offset: int = 0) -> Iterator[_Word]:
-    """Words with a letter or digit, each with the form by which it is compared."""
+    """Yield words with a letter or digit, each with its normalised form."""
     for start, end, word in word_spans(text):
         if any(map(str.isalnum, word)):
             yield _Word(offset + start, offset + end, key_of(word))
@@ -232,18 +240,20 @@ def _keys(text: str) -> set[str]:
 
 
 def key_of(word: str) -> str:
-    """The form by which a word is compared: "location" meets "located", and "3" "three"."""
+    """Normalise a word for comparison: "location" matches "located", and "3" "three"."""
     low = word.casefold()
     if low.isdecimal() or low in FUNCTION_WORDS:
         return low
     low = _NUMBERS.get(low, low).replace(",", "")
     if len(low) == 4 and low.endswith("s") and not low.endswith("ss"):
-        low = low[:-1]  # "cars" meets "car"
-    return low[:_STEM]
+        low = low[:-1]  # "cars" matches "car"
+    return low[:_STEM_CHARACTERS]
 
 
 def _shortest(keys: Sequence[str]) -> tuple[int, int]:
-    """First and last index of the shortest stretch that holds every key; the first of equals."""
+    """Return the first and last index of the shortest stretch with every key, the first in a
+    tie.
+    """
     missing = len(set(keys))
     inside: Counter[str] = Counter()
     best = (0, len(keys) - 1)

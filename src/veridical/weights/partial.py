@@ -1,4 +1,4 @@
-"""A file of weights as far as it has been fetched, which the next attempt goes on with."""
+"""Partial downloads of weights, checked part by part and resumable."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ CHUNK = 1 << 20  # bytes
 
 
 class Damaged(Exception):
-    """Why what was added is not the next part; it is gone again."""
+    """The reason why added data are not the next part; they have been removed."""
 
 
 class Partial:
-    """The beginning of a file of weights.
+    """The first parts of a file of weights.
 
-    What is in the file already is hashed anew: the parts that are right are kept, and what comes
-    after them, up to where it is known to be wrong. Close it, whatever has become of it.
+    Existing content is hashed again. Valid parts are kept, and so is the following data until it is
+    known to be wrong. Always close it.
 
     Attributes:
-        weights: what it is to become.
-        path: where it is.
-        size: bytes that are there.
-        done: parts that are there, and right.
+        weights: the weights to download.
+        path: path of the partial file.
+        size: bytes in the file.
+        done: number of complete, valid parts.
 
     Raises:
         OSError: it cannot be read or written.
@@ -35,10 +35,10 @@ class Partial:
     def __init__(self, weights: Weights, path: Path, watch: Watch) -> None:
         self.weights = weights
         self.path = path
-        self.size = self.done = self._start = 0  # _start: bytes of the parts that are done
+        self.size = self.done = self._start = 0  # _start: bytes of the valid parts
         self._watch = watch
         self._whole, self._part = hashlib.sha256(), hashlib.sha256()
-        self._before = self._whole.copy()  # of the parts that are done
+        self._before = self._whole.copy()  # hash of the valid parts
         path.touch()
         self._file = path.open("r+b")
         try:
@@ -53,19 +53,19 @@ class Partial:
 
     @property
     def missing(self) -> tuple[Part, ...]:
-        """The parts that are not there, the next one first."""
+        """Return the missing parts, the next one first."""
         return self.weights.parts[self.done :]
 
     @property
     def next_part(self) -> str:
-        """What messages call the next part."""
+        """Return the name of the next part in messages."""
         return f"part {self.done + 1} of {len(self.weights.parts)}"
 
     def add(self, data: bytes) -> None:
-        """Add the next bytes, no more than are missing.
+        """Append the next bytes, no more than are missing.
 
         Raises:
-            Damaged: they end a part that is not the right one.
+            Damaged: they complete a part with a wrong hash.
             OSError: they cannot be written.
         """
         self._file.write(data)
@@ -77,17 +77,17 @@ class Partial:
         self._watch.at(self.size, self.done)
 
     def back(self) -> None:
-        """Forget what is no whole part."""
+        """Drop incomplete parts."""
         self.size = self._start
         self._whole, self._part = self._before.copy(), hashlib.sha256()
         self._file.seek(self.size)
         self._file.truncate()
 
     def finish(self, place: Path) -> None:
-        """Give the whole file the name ``place``.
+        """Rename the complete file to ``place``.
 
         Raises:
-            Damaged: it is another file, although its parts are right.
+            Damaged: its hash is wrong, although its parts are valid.
             OSError: it cannot be written.
         """
         self._file.flush()
@@ -99,25 +99,27 @@ class Partial:
         self.path.replace(place)
 
     def close(self) -> None:
-        """Leave the file as it is; an empty one is removed."""
+        """Close the file; remove it if it is empty."""
         self._file.close()
         if self.size == 0:
             self.path.unlink(missing_ok=True)
 
     def _check(self) -> None:
-        """Hash what is in the file."""
+        """Hash the existing content."""
         if self.path.stat().st_size > self.weights.size:
             self._file.truncate(self.weights.size)
         try:
             while data := self._file.read(CHUNK):
                 self._hash(data)
         except Damaged as e:
-            self._watch.say(f"{self.path}: {self.next_part} is damaged ({e}); it is fetched again")
+            self._watch.say(
+                f"{self.path}: {self.next_part} is damaged ({e}); it is downloaded again"
+            )
             self.back()
         self._watch.at(self.size, self.done)
 
     def _hash(self, data: bytes) -> None:
-        """Hash the next bytes, and hold each part that they end against what it should be."""
+        """Hash the next bytes, and check each part that they complete."""
         rest = memoryview(data)
         while rest:
             part = self.weights.parts[self.done]

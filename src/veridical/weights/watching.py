@@ -1,4 +1,4 @@
-"""How far a download is, as a user is told."""
+"""Progress of a download, shown to the user."""
 
 from __future__ import annotations
 
@@ -11,18 +11,20 @@ if TYPE_CHECKING:
 
 
 class Watch:
-    """Is told how far a download is, and says nothing."""
+    """A silent receiver of download progress."""
 
     def at(self, size: int, done: int) -> None:
-        """So many bytes are there, and so many whole parts."""
+        """Report the bytes and complete parts so far."""
 
     def say(self, line: str) -> None:
-        """Something that a user should know."""
+        """Report a line to the user."""
 
 
 class Shown(Watch):
-    """Tells on standard error: a bar at a terminal, else a line for each part. Use as a context
-    manager."""
+    """Progress on standard error: a bar at a terminal, else a line per part.
+
+    Use it as a context manager.
+    """
 
     def __init__(self, weights: Weights) -> None:
         from rich.console import Console
@@ -62,5 +64,5 @@ class Shown(Watch):
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        if self._console.is_terminal:  # elsewhere it would print an empty line
+        if self._console.is_terminal:  # otherwise it would print an empty line
             self._bar.stop()

@@ -108,7 +108,7 @@ async def test_what_is_no_triplet_is_left_out_and_counted(chat):
         'a header: ["subject", "predicate", "object"]',
         'a header: ["head_entity", "Relation", "Tail"]',
         'an empty part: ["Ada Lovelace", "", "London"]',
-        'head and tail are one: ["London", "is", " london"]',
+        'head and tail are equal: ["London", "is", " london"]',
         'not a text: ["Ada Lovelace", "born in", 1815]',
     )
 

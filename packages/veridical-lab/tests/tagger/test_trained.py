@@ -147,9 +147,9 @@ def test_the_file_is_pinned_and_of_one_encoder(trained, tmp_path: Path):
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("trained", r"name the trained extractor's file: extractor='trained\|FILE'"),
-        ("trained|", "name the trained extractor's file"),
-        ("clauses|x.json", r"extractor clauses has no file: leave \|x.json out"),
+        ("trained", r"extractor=trained requires its file: extractor='trained\|FILE'"),
+        ("trained|", "extractor=trained requires its file"),
+        ("clauses|x.json", r"extractor clauses takes no file; remove \|x.json"),
         ("claus|x.json", "did you mean 'clauses'"),
         ("trained|absent.json", "cannot read extractor model absent.json"),
     ],

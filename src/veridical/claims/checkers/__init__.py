@@ -1,7 +1,7 @@
-"""Checkers: claims and passages in, verdicts out. One file a method.
+"""Claim checkers: claims and passages in, verdicts out.
 
-Modules are imported when their checker is first asked for, so that the offline ones never load what
-the others need.
+There is one module per method. Modules are imported on first use, so offline checkers never load
+the dependencies of the others.
 """
 
 from __future__ import annotations
@@ -38,17 +38,19 @@ def _pin(name: str) -> str:
     return pinned(name, _METHODS.module("repc").read_repc(name).version)
 
 
-#: Annotation of the parameter that names the file ``repc`` was trained into: it is read, and pinned
-#: to its content, when the scorer is bound.
+#: Annotation of the parameter with the file of a trained ``repc``: it is read, and pinned to its
+#: content, when the scorer is bound.
 RepcFile = Annotated[str, AfterValidator(_pin)]
 
 
 def find_checker(name: str, **options: Any) -> Checker:
-    """The checker called ``name``, one of :data:`CHECKERS`. An option that is None is not given.
+    """Build the checker called ``name``, one of :data:`CHECKERS`.
+
+    Options that are None are ignored.
 
     Raises:
-        UsageError: there is none of that name, it does not take an option, or the option's value
-            does not fit.
+        UsageError: there is no checker of that name, it lacks an option, or an option's value is
+            invalid.
     """
     takes = options_of(name)
     options = {key: value for key, value in options.items() if value is not None}
@@ -61,9 +63,9 @@ def find_checker(name: str, **options: Any) -> Checker:
 
 
 def options_of(name: str) -> tuple[str, ...]:
-    """Names of the options that the checker takes.
+    """Return the names of the options that the checker accepts.
 
     Raises:
-        UsageError: there is none of that name.
+        UsageError: there is no checker of that name.
     """
     return tuple(inspect.signature(_METHODS.load(name)).parameters)

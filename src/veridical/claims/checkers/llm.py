@@ -1,4 +1,4 @@
-"""Claims judged by a language model, one a call."""
+"""Claim checker by a language model, one claim per call."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from veridical.core.evidence import Evidence
 
 Shots = Literal[0, 1, 3]
-#: Templates: with the record's question, without one, with three examples, and with one.
+#: Templates with the record's question, without it, with three examples, and with one.
 PROMPTS = (
     "refchecker_check_question",
     "refchecker_check",
@@ -34,14 +34,14 @@ PROMPTS = (
 _TRIPLET = 'represented as a triplet formatted with ("subject", "predicate", "object")'
 _SENTENCE = "a sentence"
 _NAMES = tuple(label.capitalize() for label in LABELS)  # of the classes, in the templates
-_ROUNDED = 6  # decimals, before anything is compared with a threshold
+_PROBABILITY_DECIMALS = 6  # rounded before comparison with a threshold
 
 
 class AskedClaim(NamedTuple):
-    """A claim as the model reads it, and the passage it is judged by.
+    """A claim as shown to the model, with the passage for the check.
 
     Attributes:
-        form: what the template says that the claim is.
+        form: description of the claim's form in the template.
     """
 
     passage: str
@@ -50,7 +50,7 @@ class AskedClaim(NamedTuple):
 
     @classmethod
     def of(cls, claim: Claim, passage: str) -> AskedClaim:
-        """A triplet is shown as one, as published; any other claim by its text."""
+        """Show a triplet as a triplet, as published, and any other claim by its text."""
         if claim.triplet is None:
             return cls(passage, _SENTENCE, claim.text)
         parts = ", ".join(json.dumps(part, ensure_ascii=False) for part in claim.triplet)
@@ -59,16 +59,16 @@ class AskedClaim(NamedTuple):
 
 @dataclass(frozen=True)
 class LlmChecker:
-    """Asks for the class of each claim by each passage, in a call of its own.
+    """Checker that requests the class of each claim and passage in a separate call.
 
-    The passage stands before the claim, and calls of one passage follow each other, so that servers
-    find their common beginning in the cache. Where the server gives token probabilities, those of
-    the classes' words, normalised, are the probabilities; otherwise the class that was answered has
-    all of it. What occurs twice is asked once.
+    The passage precedes the claim, and calls of one passage follow each other, so that servers can
+    cache the common prefix. Probabilities are the normalised token probabilities of the classes'
+    words, if the server returns them; otherwise the answered class has probability 1. Duplicates
+    are requested once.
 
     Args:
-        llm: the endpoint asked; the run's own if None.
-        shots: examples in the prompt, 0, 1 or 3. With examples the question is left out.
+        llm: endpoint to call; the run's default if None.
+        shots: examples in the prompt, 0, 1 or 3. With examples the question is omitted.
 
     Source: Hu et al. 2024 (RefChecker), section 4.2 and appendix B.2.
     """
@@ -88,11 +88,10 @@ class LlmChecker:
         evidence: Evidence,
         alternatives: Sequence[Sequence[int]] = (),
     ) -> NDArray[np.float64]:
-        """(n, 3) probabilities of each (claim, passage).
+        """Return the (n, 3) probabilities of each (claim, passage).
 
         Raises:
-            LlmError: a call brought no answer, or one that states no class. Nothing stands in its
-                place.
+            LlmError: a call returned no reply, or one without a class. There is no default.
         """
         every = [AskedClaim.of(claim, passage) for claim, passage in pairs]
         judged = await judge_singly(every, evidence, self.llm, self.shots)
@@ -102,7 +101,7 @@ class LlmChecker:
 async def judge_singly(
     queries: Iterable[AskedClaim], evidence: Evidence, llm: str | None, shots: Shots
 ) -> dict[AskedClaim, list[float]]:
-    """Probabilities of the classes for each, by a call of its own."""
+    """Return the class probabilities of each query, with one call each."""
     prompt, parts = template(PROMPTS, evidence, shots)
     distinct = [a for group in by_passage(queries) for a in group]
     if not distinct:
@@ -120,7 +119,9 @@ async def judge_singly(
 def template(
     names: Sequence[str], evidence: Evidence, shots: Shots
 ) -> tuple[Prompt, dict[str, Any]]:
-    """The one of ``names`` (ordered as :data:`PROMPTS`) to use, and the parts the record fills."""
+    """Return the template of ``names`` (ordered as :data:`PROMPTS`) and the parts from the
+    record.
+    """
     with_question, without, *with_shots = names
     if shots:
         return load_prompt(with_shots[shots == 1]), {}
@@ -131,13 +132,13 @@ def template(
 
 
 def filled(prompt: Prompt, query: AskedClaim, parts: dict[str, Any]) -> dict[str, Any]:
-    """``parts`` with those that a template takes from a claim's passage and form."""
+    """Return ``parts`` plus the template's values for the claim's passage and form."""
     form = {"form": query.form} if "form" in prompt.parts else {}
     return {**parts, **form, "reference": query.passage}
 
 
 def by_passage(queries: Iterable[AskedClaim]) -> list[list[AskedClaim]]:
-    """The distinct ones, those of one passage and form together."""
+    """Group the distinct queries by passage and form."""
     groups: dict[tuple[str, str], list[AskedClaim]] = {}
     for a in dict.fromkeys(queries):
         groups.setdefault((a.passage, a.form), []).append(a)
@@ -145,22 +146,22 @@ def by_passage(queries: Iterable[AskedClaim]) -> list[list[AskedClaim]]:
 
 
 def row_of(verdict: JudgeVerdict) -> list[float]:
-    """Probabilities in the order of LABELS.
+    """Return the probabilities in the order of LABELS.
 
     Raises:
-        LlmError: they are no probabilities of three classes.
+        LlmError: they are not probabilities of three classes.
     """
     shares = verdict.probabilities or {verdict.answer: 1.0}
     row = [shares.get(name, 0.0) for name in _NAMES]
     if not np.isfinite(row).all() or abs(sum(row) - 1) > 1e-6:
-        raise LlmError("malformed", "the classes' probabilities are unusable", text=verdict.text)
+        raise LlmError("malformed", "the class probabilities are invalid", text=verdict.text)
     return row
 
 
 def table(
     queries: Sequence[AskedClaim], judged: dict[AskedClaim, list[float]]
 ) -> NDArray[np.float64]:
-    """The rows of ``queries``, as an array."""
+    """Return the rows of ``queries`` as an array."""
     rows = np.array([judged[a] for a in queries], np.float64).reshape(-1, len(LABELS))
-    rounded: NDArray[np.float64] = rows.round(_ROUNDED)
+    rounded: NDArray[np.float64] = rows.round(_PROBABILITY_DECIMALS)
     return rounded

@@ -1,4 +1,4 @@
-"""Claims judged by a language model, several a call."""
+"""Claim checker by a language model, several claims per call."""
 
 from __future__ import annotations
 
@@ -33,29 +33,28 @@ if TYPE_CHECKING:
     from veridical.claims.claim import Claim
     from veridical.core.evidence import Evidence
 
-#: Templates: with the record's question, without one, and with an example of three claims.
+#: Templates with the record's question, without it, and with an example of three claims.
 JOINT = ("refchecker_joint_question", "refchecker_joint", "refchecker_joint_shots")
 PROMPTS = (*JOINT, *SINGLY)
-_MOST = 50  # claims a call
+_MAX_CLAIMS_PER_CALL = 50
 _PLACE = "{claims}"
 
 
 @dataclass(frozen=True)
 class JointChecker(LlmChecker):
-    """Asks for the classes of several claims by one passage in one call.
+    """Checker that requests the classes of several claims by one passage in one call.
 
-    Each claim stands under a name of its own (``claim_1``) between delimiters it cannot forge, and
-    the answer is a JSON object with a verdict for each name. A name without a verdict, or with one
-    that is no class, is asked for in a call of its own; so are all of a reply that is cut, is not
-    that object, or has a name twice or one that was not given. (Published: missing verdicts count
-    as neutral, and surplus ones are cut off.)
+    Each claim has a name (``claim_1``) and unforgeable delimiters, and the answer is a JSON object
+    with a verdict for each name. A claim without a valid verdict is requested in a separate call.
+    So are all claims of a reply that is cut, is not that object, or has duplicate or unknown names.
+    (Published: missing verdicts count as neutral, and surplus ones are dropped.)
 
-    Probabilities, the order of the calls, and ``shots`` are as of ``llm``.
+    Probabilities, the order of the calls, and ``shots`` are as in ``llm``.
 
     Args:
-        llm: the endpoint asked; the run's own if None.
+        llm: endpoint to call; the run's default if None.
         shots: examples in the prompt, 0 or 3.
-        per_call: claims a call, from 1 to 50; published: 5.
+        per_call: claims per call, from 1 to 50; 5 in the paper.
 
     Source: Hu et al. 2024 (RefChecker), section 4.2 and appendix B.2; its released code.
     """
@@ -65,8 +64,10 @@ class JointChecker(LlmChecker):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not 1 <= self.per_call <= _MOST:
-            raise UsageError(f"per_call must be from 1 to {_MOST}, not {self.per_call}")
+        if not 1 <= self.per_call <= _MAX_CLAIMS_PER_CALL:
+            raise UsageError(
+                f"per_call must be from 1 to {_MAX_CLAIMS_PER_CALL}, not {self.per_call}"
+            )
 
     async def __call__(
         self,
@@ -74,11 +75,11 @@ class JointChecker(LlmChecker):
         evidence: Evidence,
         alternatives: Sequence[Sequence[int]] = (),
     ) -> NDArray[np.float64]:
-        """(n, 3) probabilities of each (claim, passage).
+        """Return the (n, 3) probabilities of each (claim, passage).
 
         Raises:
-            LlmError: a call brought no answer; or a claim asked about in a call of its own has no
-                verdict either. Nothing stands in its place.
+            LlmError: a call returned no reply, or a claim in a separate call has no verdict either.
+                There is no default.
         """
         every = [AskedClaim.of(claim, passage) for claim, passage in pairs]
         n = self.per_call
@@ -97,13 +98,13 @@ class JointChecker(LlmChecker):
 
 
 def _names(count: int) -> list[str]:
-    """What claims are called in a prompt, and in its answer."""
+    """Return the names of claims in a prompt and its answer."""
     return [f"claim_{n}" for n in range(1, count + 1)]
 
 
 @cache
 def _numbered(prompt: Prompt, count: int) -> Prompt:
-    """``prompt`` with a place for each of ``count`` claims where it has one for all."""
+    """Return ``prompt`` with a placeholder for each of ``count`` claims."""
     places = "\n".join(f"{{{name}}}" for name in _names(count))
     turns = (Turn(t.role, t.content.replace(_PLACE, places)) for t in prompt.turns)
     return replace(prompt, turns=tuple(turns))
@@ -113,7 +114,7 @@ def _request(prompt: Prompt, group: Sequence[AskedClaim], parts: dict[str, Any])
     names = _names(len(group))
     scale = prompt.scale
     if not isinstance(scale, Choices):
-        raise TypeError(f"prompt {prompt.name} has no classes to choose from")
+        raise TypeError(f"prompt {prompt.name} has no classes")
     filling = filled(prompt, group[0], parts)
     filling |= {name: a.claim for name, a in zip(names, group, strict=True)}
     filling["wanted"] = "{" + ", ".join(f'"{name}": {scale.wanted()}' for name in names) + "}"
@@ -129,7 +130,7 @@ def _request(prompt: Prompt, group: Sequence[AskedClaim], parts: dict[str, Any])
 def _read(
     reply: Reply, prompt: Prompt, group: Sequence[AskedClaim]
 ) -> dict[AskedClaim, list[float]]:
-    """Probabilities for those of ``group`` on which ``reply`` has a verdict."""
+    """Return the probabilities of the claims in ``group`` that ``reply`` has a verdict on."""
     names = _names(len(group))
     try:
         verdicts: dict[str, Any] = read_json(reply.whole(), {"type": "object"})

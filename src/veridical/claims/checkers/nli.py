@@ -1,4 +1,4 @@
-"""Claims judged by an NLI model: the passage is the premise, the claim the hypothesis."""
+"""Claim checker by NLI: passage as premise, claim as hypothesis."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class NliChecker:
-    """The run's NLI model, or the one called ``nli`` (as :func:`veridical.models.load_nli` reads
-    it: AlignScore, a fine-tuned checker and the like come in by this name).
+    """Checker by the run's NLI model, or the one called ``nli``.
 
-    Of a model without a class for contradiction, neutral means "not entailed".
+    Names are those of :func:`veridical.models.load_nli`, including AlignScore and fine-tuned
+    checkpoints. For a model without a contradiction class, neutral means "not entailed".
 
     Source: Hu et al. 2024 (RefChecker), section 4.2, "RoBERTa-NLI".
     """
@@ -32,10 +32,10 @@ class NliChecker:
         evidence: Evidence,
         alternatives: Sequence[Sequence[int]] = (),
     ) -> NDArray[np.float64]:
-        """(n, 3) probabilities of each (claim, passage).
+        """Return the (n, 3) probabilities of each (claim, passage).
 
         Raises:
-            NotApplicable: the model does not read the script most of the texts are in.
+            NotApplicable: the model does not support the script of most texts.
             ModelError: the model failed on one of the pairs.
         """
         texts = [(passage, claim.text) for claim, passage in pairs]

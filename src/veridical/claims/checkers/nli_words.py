@@ -1,4 +1,4 @@
-"""Claims judged by an NLI model and, in a smaller part, by the words that the passage has too."""
+"""Claim checker by NLI and, with less weight, by word overlap."""
 
 from __future__ import annotations
 
@@ -21,17 +21,16 @@ if TYPE_CHECKING:
     from veridical.claims.claim import Claim
     from veridical.core.evidence import Evidence
 
-#: Share of the verdict that the words have. Of 1/4, 1/2 and 3/4 the one that orders BEGIN's
-#: development parts and the references of WikiBio-GPT3 as well as any and leaves most to the model.
+#: Weight of the word overlap. Of 1/4, 1/2 and 3/4, the smallest with the best ranking on the BEGIN
+#: development splits and the references of WikiBio-GPT3.
 SHARE = 0.25
-#: How many words the other claims of the answer count for. A claim has few of its own, and the
-#: worst of several would be the shortest.
+#: Pseudo-count of words for the mean over all claims. A claim has few words, so without smoothing
+#: the worst of several would be the shortest.
 PRIOR = 2
 
 
 def content_words(words: Sequence[str]) -> frozenset[str]:
-    """The words that say something, in lower case: with a letter or digit, and no English function
-    word.
+    """Return the lower-case content words: with a letter or digit, and not English function words.
 
     >>> sorted(content_words(["She", "is", "a", "Countess", "."]))
     ['countess']
@@ -47,16 +46,18 @@ def _content_of(text: str) -> frozenset[str]:
 
 @dataclass(frozen=True)
 class NliWordsChecker(NliChecker):
-    """Three quarters of the verdict are the NLI model's, one quarter the words': entailment by the
-    share of the claim's distinct content words that the passage has, neutral by the rest. The share
-    is drawn to that of all claims asked about the passage together, as if two more words had it. A
-    claim without content words is the model's alone.
+    """Checker with three quarters NLI verdict and one quarter word overlap.
 
-    The model reads a passage as a whole and by the sentences of it that are most about the claim,
-    and one about another matter contradicts nothing: see :mod:`veridical.core.passage_verdicts`.
+    The overlap is the share of the claim's distinct content words that the passage has; it counts
+    for entailment, and the rest for neutral. It is smoothed towards the share over all claims
+    judged by the passage, with a weight of two words. A claim without content words takes the NLI
+    verdict alone.
 
-    A small NLI model takes what sounds like the passage for entailed by it, and what the passage
-    says nothing of is then seen by its words.
+    The model reads a passage as a whole and by its sentences closest to the claim; a passage on
+    another topic contradicts nothing: see :mod:`veridical.core.passage_verdicts`.
+
+    A small NLI model tends to accept a claim with similar wording as entailed; the overlap detects
+    words that the passage lacks.
     """
 
     async def __call__(
@@ -65,10 +66,10 @@ class NliWordsChecker(NliChecker):
         evidence: Evidence,
         alternatives: Sequence[Sequence[int]] = (),
     ) -> NDArray[np.float64]:
-        """(n, 3) probabilities of each (claim, passage); NaN where one was left unread.
+        """Return the (n, 3) probabilities of each (claim, passage); NaN for skipped pairs.
 
         Raises:
-            NotApplicable: the model does not read the script most of the texts are in.
+            NotApplicable: the model does not support the script of most texts.
             ModelError: the model failed on one of the pairs.
         """
         texts = [(passage, claim.text) for claim, passage in pairs]

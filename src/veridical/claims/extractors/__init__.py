@@ -1,9 +1,9 @@
-"""Extractors: a response in, its claims out. One file a method.
+"""Claim extractors: a response in, its claims out.
 
-Each module has ``async def extract(record, evidence) -> Extraction``. Modules are imported when
-their extractor is first asked for, so that the offline ones never load what the others need.
+There is one module per method, with ``async def extract(record, evidence) -> Extraction``. Modules
+are imported on first use, so offline extractors never load the dependencies of the others.
 
-``trained`` is named with the file it was trained into: ``trained|extractor.json``.
+``trained`` is given with its model file: ``trained|extractor.json``.
 """
 
 from __future__ import annotations
@@ -49,55 +49,56 @@ _METHODS = Methods(__name__, "claim extractor", _EXTRACTORS)
 
 
 def costs_of(name: str) -> set[Cost]:
-    """What the extractor called ``name`` asks of the evidence layer; empty for one that works
-    offline.
+    """Return the costs of the extractor called ``name``; empty for an offline one.
 
     Raises:
-        UsageError: there is none of that name, or ``trained`` is named without its file.
+        UsageError: there is no extractor of that name, or ``trained`` has no file.
     """
     return _METHODS.costs_of(_parted(name)[0])
 
 
 def prompts_of(name: str) -> tuple[str, ...]:
-    """Templates by which the extractor may ask an LLM; raises as :func:`costs_of` does."""
+    """Return the templates that the extractor may send to an LLM; raise as :func:`costs_of`."""
     return _METHODS.prompts_of(_parted(name)[0])
 
 
 def _parted(name: str) -> tuple[str, str]:
-    """The method, and the file of one that was trained."""
+    """Split a name into the method and the file of a trained one."""
     method, bar, model = (part.strip() for part in name.partition("|"))
     if method == _TRAINED and not model:
-        raise UsageError(f"name the trained extractor's file: extractor='{_TRAINED}|FILE'")
+        raise UsageError(f"extractor={_TRAINED} requires its file: extractor='{_TRAINED}|FILE'")
     if bar and method != _TRAINED:
         _METHODS.costs_of(method)  # there is such an extractor
-        raise UsageError(f"extractor {method} has no file: leave |{model} out")
+        raise UsageError(f"extractor {method} takes no file; remove |{model}")
     return method, model
 
 
 def pin(name: str) -> str:
-    """``name`` with its file's version where it names one, which is read; raises as
-    :func:`costs_of` does, and where the file cannot be used."""
+    """Return ``name`` with the version of its file, if it names one.
+
+    Raises as :func:`costs_of`, and if the file cannot be read.
+    """
     if "|" not in name:
         return name
     method, model = _parted(name)
     return f"{method}|{pinned(model, _METHODS.module(method).read_tagger(model).version)}"
 
 
-#: Annotation of a scorer's parameter that names an extractor: the file of a trained one is checked,
-#: and pinned to its content, when the scorer is bound.
+#: Annotation of a scorer's parameter that names an extractor: the file of a trained one is
+#: validated, and pinned to its content, when the scorer is bound.
 ExtractorName = Annotated[str, AfterValidator(pin)]
 
 
 def find_extractor(name: str, llm: str | None = None) -> Extractor:
-    """The extractor called ``name``, one of :data:`EXTRACTORS`; ``trained|FILE`` with its file.
+    """Return the extractor called ``name``, one of :data:`EXTRACTORS`, or ``trained|FILE``.
 
     Args:
-        llm: the endpoint that an extractor by an LLM asks (as its keyword ``llm``); the run's own
-            if None.
+        llm: endpoint of an extractor that calls an LLM (its keyword ``llm``); the run's default if
+            None.
 
     Raises:
-        UsageError: there is none of that name (the message lists those there are), or ``trained``
-            is named without its file.
+        UsageError: there is no extractor of that name (the message lists the names), or ``trained``
+            has no file.
     """
     method, model = _parted(name)
     extract = _METHODS.load(method)

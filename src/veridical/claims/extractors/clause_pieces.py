@@ -1,4 +1,4 @@
-"""Pieces of a sentence: lists in them taken apart, and where their words stand."""
+"""Pieces of a sentence: lists split, and places of their words."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Range = tuple[int, int]
 
 
 class ClausePiece(NamedTuple):
-    """Tokens of a clause: what is carried in front, its own, and what is left out of those."""
+    """Tokens of a clause: the carried prefix, its own, and its gaps."""
 
     body: Range
     carried: tuple[Range, ...] = ()
@@ -31,7 +31,7 @@ class ClausePiece(NamedTuple):
 def listed(
     reading: TaggedSentence, piece: ClausePiece, subject: Range, verb: int
 ) -> Iterator[ClausePiece]:
-    """A piece once for each name or calling that it lists."""
+    """Yield a piece for each name or occupation that it lists."""
     begin, end = piece.body
     tags, words = reading.tags, reading.lower
     callings = _CALLINGS.match(tags, verb, end)
@@ -57,7 +57,7 @@ def listed(
 
 
 def _items(reading: TaggedSentence, begin: int, end: int) -> list[Range]:
-    """The items of a list, none where one of them is no plain name."""
+    """Return the items of a list; none if one of them is not a plain name."""
     items: list[Range] = []
     for separator in (*_SEPARATOR.finditer(reading.tags, begin, end), None):
         stop = separator.start() if separator else end
@@ -72,7 +72,7 @@ def _items(reading: TaggedSentence, begin: int, end: int) -> list[Range]:
 
 
 def places(reading: TaggedSentence, piece: ClausePiece) -> list[tuple[int, int]]:
-    """Places of a piece's words in the sentence: of what is carried, then its own runs."""
+    """Return the places of a piece's words: of the carried prefix, then of its own runs."""
     spans, tags = reading.spans, reading.tags
     parts = [(spans[a][0], spans[b - 1][1]) for a, b in piece.carried]
     at, end = piece.body

@@ -1,7 +1,8 @@
-"""Rules that cut an English sentence into clauses, by regular expressions over word classes.
+"""Rules that split an English sentence into clauses.
 
-The classes are those of :mod:`veridical.claims.extractors.clause_words`. Every rule is on the safe
-side: where the words leave a doubt it does not fire, and the piece stays whole.
+They are regular expressions over the word classes of
+:mod:`veridical.claims.extractors.clause_words`. Every rule is conservative: in an ambiguous case it
+does not apply, and the piece stays whole.
 """
 
 from __future__ import annotations
@@ -22,14 +23,17 @@ from veridical.claims.extractors.clause_words import (
     read,
 )
 
-LONGEST = 1500  # characters: a longer "sentence" is none, and reading it would not be linear
-_CARRIED = 120  # characters of a subject that is carried
+LONGEST = 1500  # characters; a longer text is not a sentence, and parsing is not linear
+_MAX_CARRIED_SUBJECT_CHARACTERS = 120
 _CUTS = re.compile(r"[,;(\[]|\b(?:and|but|who|that)\b")  # without one of these there is one clause
 
 
 class Clause(NamedTuple):
-    """Places in a sentence: ``parts`` make up the text, in order; ``start`` and ``end`` are those
-    of the clause's own words, without a carried subject."""
+    """Places of a clause in its sentence.
+
+    ``parts`` make up the text, in order; ``start`` and ``end`` are those of the clause's own words,
+    without a carried subject.
+    """
 
     start: int
     end: int
@@ -37,7 +41,7 @@ class Clause(NamedTuple):
 
 
 class Main(NamedTuple):
-    """The frame of a clause: its subject, what stands between commas after it, its finite verb."""
+    """The main parts of a clause: subject, inserted phrase, and finite verb."""
 
     subject: Range
     between: Range
@@ -45,8 +49,7 @@ class Main(NamedTuple):
 
 
 class _Cut(NamedTuple):
-    """A further predicate: where the one before ends, where it begins, its verb, and the auxiliary
-    that it shares."""
+    """A further predicate: end of the previous one, its start, its verb, and a shared auxiliary."""
 
     at: int
     after: int
@@ -71,10 +74,10 @@ _INDEPENDENT = re.compile(
     r"|,[CK](?=[IJ][aDNx0gI]{0,8},?[Pp]R*[BHMdVqEe])"
     r"|;[CK]?R*,?"
 )
-#: Within these the second clause may belong: what is said, or depends on something.
+#: Words that may govern the second clause too: reported speech, conditions.
 _UNSURE = re.compile(r"[qSJ:]|(?<![xNQ])T")
-_SAYS = re.compile(r"[^nR,.]")  # "I do not" alone says nothing
-#: Between predicates; after a comma alone only where more follow.
+_SAYS = re.compile(r"[^nR,.]")  # "I do not" alone states nothing
+#: Between predicates; after a comma alone only if more follow.
 _PREDICATE = re.compile(r"(?:(?P<comma>,)|,?[CK])(?=R*(?P<verb>[BHMdVEe]))")
 _GUARD = re.compile(r"[qSWwTUJ;:!P-]|p(?=R*[BHMdVEeq])")
 _FINITE = re.compile(r"[BHMdVq]")
@@ -83,7 +86,7 @@ _ADVERBS = re.compile(r"R*")
 _RELATIVE = re.compile(r",(?:(?P<who>W)(?=R*[BHMdVEe])|(?P<which>w)(?=R*[BHV])|(?P<whose>U))")
 _ENDS_EARLY = re.compile(r",(?:[IoJGRUWwaDEe]|[CK]R*[BHMdVEe])")
 _ANTECEDENT = re.compile(r"(?:[aDg]x{0,3})?N+(?:I[aD]?N+)?$|[aDg][xN0]{1,4}$")
-#: What stands before only part of an antecedent: "Get Him to", "Lee and".
+#: Text before an incomplete antecedent: "Get Him to", "Lee and".
 _PART_OF_NAME = re.compile(r"(?:[C,:]|N[Io])$")
 _OF_SOMEONE = re.compile(r"[aDg][xN]*I[aDgN]*N+$")
 _KIND = r"a[xNG]{1,4}(?:(?:,[aD]?[xNG]{1,4})*,?C[aD]?[xNG]{1,4})?"
@@ -92,7 +95,7 @@ _APPOSITION = re.compile(r"(?P<name>N+),a[xN0gGIDEeR]+(?:[WT][^,;:]*)?[.]?$")
 
 
 def clauses_of(sentence: str) -> list[Clause]:
-    """The clauses of a sentence, by their place; the whole as one where it is not cut.
+    """Return the clauses of a sentence in order; the whole sentence if it is not split.
 
     >>> text = "Ann Lee was born in Rome and moved to Oslo."
     >>> [" ".join(text[a:b] for a, b in c.parts) for c in clauses_of(text)]
@@ -119,7 +122,7 @@ def clauses_of(sentence: str) -> list[Clause]:
 
 
 class Rules:
-    """The rules on one sentence."""
+    """The clause rules, applied to one sentence."""
 
     def __init__(self, reading: TaggedSentence) -> None:
         self.tags = reading.tags
@@ -127,7 +130,7 @@ class Rules:
         self.reading = reading
 
     def pieces(self) -> Iterator[ClausePiece]:
-        """The sentence's pieces."""
+        """Yield the sentence's pieces."""
         end = len(self.tags)
         begin = self.reading.begin
         for cut in _INDEPENDENT.finditer(self.tags):
@@ -141,7 +144,7 @@ class Rules:
         yield from self._clause(begin, end)
 
     def main(self, begin: int, end: int) -> Main | None:
-        """The frame of the clause in ``begin..end``, where it can be told."""
+        """Return the main parts of the clause in ``begin..end``, if they can be identified."""
         tags = self.tags
         frame = _MAIN.match(tags, begin, end)
         if frame is None:
@@ -156,13 +159,13 @@ class Rules:
         return Main(subject, between if between[0] >= 0 else (verb, verb), verb)
 
     def _clause(self, begin: int, end: int) -> Iterator[ClausePiece]:
-        """Pieces of one independent clause."""
+        """Yield the pieces of one independent clause."""
         tags = self.tags
         while begin < end - 1 and tags[begin] in "CK,":
             begin += 1
         fronted = _FRONTED.match(tags, begin, end)
         main = self.main(fronted.end() if fronted else begin, end)
-        if main is None or self._length(main.subject) > _CARRIED:
+        if main is None or self._length(main.subject) > _MAX_CARRIED_SUBJECT_CHARACTERS:
             yield ClausePiece((begin, end))
             return
         subject = main.subject
@@ -197,7 +200,9 @@ class Rules:
         carried: tuple[Range, ...] = (),
         holes: tuple[Range, ...] = (),
     ) -> Iterator[ClausePiece]:
-        """Pieces of ``begin..end``, whose first finite verb is at ``verb``: one a predicate."""
+        """Yield one piece per predicate in ``begin..end``, whose first finite verb is at
+        ``verb``.
+        """
         cuts = self._coordinated(verb, end)
         stop = cuts[0].at if cuts else end
         yield from self._trailing(ClausePiece((begin, stop), carried, holes), subject, verb)
@@ -207,7 +212,7 @@ class Rules:
             yield from self._trailing(ClausePiece((cut.after, stop), front), subject, cut.verb)
 
     def _coordinated(self, verb: int, end: int) -> list[_Cut]:
-        """Where further predicates of the same subject begin."""
+        """Return the starts of further predicates of the same subject."""
         tags = self.tags
         guard = _GUARD.search(tags, verb, end)
         limit = guard.start() if guard else end
@@ -231,7 +236,7 @@ class Rules:
         return cuts
 
     def _ends(self, verb: int) -> bool:
-        """Whether nothing but a phrase with a preposition, or another part, follows the verb."""
+        """Return True if only a prepositional phrase, or another part, follows the verb."""
         following = verb + 1 + self._adverbs(verb + 1)
         return self.tags[following : following + 1] in ("", *"IJo.,;C")
 
@@ -240,7 +245,7 @@ class Rules:
         return self.tags[following : following + 1] in tuple("aDgNQ")
 
     def _voice(self, before: int, verb: int, passive: bool) -> Literal["active", "passive"] | None:
-        """The voice of a further predicate at ``verb``, after one at ``before``."""
+        """Return the voice of a further predicate at ``verb``, after one at ``before``."""
         tag, word, first = self.tags[verb], self.words[verb], self.tags[before]
         if tag in "BHMdV":
             return "active"
@@ -262,8 +267,7 @@ class Rules:
         return "active"
 
     def _trailing(self, piece: ClausePiece, subject: Range, verb: int) -> Iterator[ClausePiece]:
-        """A piece of one predicate, and what follows in it: a relative clause, an apposition or a
-        participle."""
+        """Yield a piece of one predicate, and its relative clause, apposition or participle."""
         tags = self.tags
         begin, end = piece.body
         kind = _RESTRICTIVE.match(tags, verb, end)
@@ -326,8 +330,7 @@ class Rules:
     def _refers(
         self, relative: re.Match[str], antecedent: re.Match[str], verb: int, end: int
     ) -> bool:
-        """Whether the relative clause says something of that antecedent, and nothing else follows
-        it in the piece."""
+        """Return True if the relative clause describes that antecedent and ends the piece."""
         tags, comma = self.tags, relative.start()
         if _PART_OF_NAME.search(tags, verb, antecedent.start()) or _ENDS_EARLY.search(
             tags, comma + 1, end
@@ -351,6 +354,8 @@ class Rules:
         return spans[tokens[1] - 1][1] - spans[tokens[0]][0]
 
     def _tells(self, at: int) -> bool:
-        """Whether brackets before that token say something, and are no abbreviation."""
+        """Return True if the brackets before that token make a statement, unlike an
+        abbreviation.
+        """
         start, end = self.reading.brackets.get(at, (0, 0))
         return end - start > 8

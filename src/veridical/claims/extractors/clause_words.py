@@ -1,8 +1,8 @@
-"""Words of an English sentence by the part they can play, one character each.
+"""Word classes of an English sentence, one character per word.
 
-A sentence becomes a string of these characters, over which the rules of
-:mod:`veridical.claims.extractors.clause_rules` are regular expressions. Only words that are hardly
-ever anything else are told to be verbs; the rest is ``x``, of which no rule makes much.
+A sentence becomes a string of these characters, which the rules of
+:mod:`veridical.claims.extractors.clause_rules` match. Only words that are almost always verbs are
+classified as verbs; the rest is ``x``, which few rules use.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ _CLASSES = {
 }  # fmt: skip
 _TAGS = {word: tag for tag, words in _CLASSES.items() for word in words.split()}
 
-#: Verbs that after "was ... and" hardly ever go on in the passive.
+#: Verbs that after "was ... and" almost never continue the passive.
 ACTIVE = _set(
     "died served moved attended worked appeared graduated studied joined received earned starred "
     "competed scored reached retired continued lived returned resigned remained gained finished "
@@ -86,7 +86,7 @@ ACTIVE = _set(
     "started helped suffered survived failed enjoyed aired premiered lasted played achieved won "
     "fought lost left spent led"
 )
-#: Verbs that hardly ever stand in the active without an object.
+#: Verbs that are almost never active without an object.
 PASSIVE = _set(
     "raised educated buried interred nominated inducted cremated baptized baptised christened "
     "imprisoned executed arrested convicted sentenced released filmed published located based "
@@ -106,19 +106,19 @@ OWN_PARTICIPLES = _set(
     "publishing retiring collecting defeating leading running working coaching commanding hosting "
     "managing teaching living"
 )
-#: What a whole clause does, not the noun before "which".
+#: Words after "which" that refer to the whole clause, not to the noun before it.
 CLAUSAL = _set(
     "makes allows means gives helps requires made led surprise shock reason result why mistake "
     "success failure time helped allowed meant caused given"
 )
-#: Participles that begin a sentence and are no part of what it claims: "based on the context".
+#: Participles that introduce a sentence without being part of its claim: "based on the context".
 LEADS = _set("based given compared asked told used provided")
-#: Words by which a list is said as a whole, not of each of its items.
+#: Words that apply to a list as a whole, not to each item.
 COLLECTIVE = _set(
     "between among together respectively consists consist consisting comprises comprised composed "
     "combined combination both either jointly total versus or merger merged"
 )
-#: How the names of people's callings end.
+#: Endings of names of occupations.
 CALLING = re.compile(
     r"(?:er|or|ist|ian|man|woman|ess|eur|poet|chef|critic|coach|judge|model|advocate|activist)$"
 )
@@ -136,7 +136,7 @@ _MARKS: dict[str, str] = {
 _APOSTROPHES = ("'", "’")
 _POSSESSIVE = ("'s", "’s")
 
-#: (pattern, class): what a word's neighbours say about it.
+#: (pattern, class): class of a word by its neighbours.
 _CONTEXT = (
     (re.compile(r"h(?=[xN0gGEQ])"), "D"),
     (re.compile(r"h"), "p"),
@@ -154,11 +154,11 @@ _INFLECTED = re.compile(r"[^su']s$")
 
 
 class TaggedSentence(NamedTuple):
-    """A sentence's tokens: their classes as one string, the words in lower case, and their places.
+    """A sentence's tokens: their classes as one string, lower-case words, and places.
 
-    Quoted matter is one token of class ``Q``. What stands in brackets is no token: ``brackets``
-    has the index of the token that follows each, and its place. ``begin`` is the first token after
-    a list marker.
+    A quotation is one token of class ``Q``. Text in brackets is not tokenized: ``brackets`` has the
+    index of the following token and the place of each. ``begin`` is the first token after a list
+    marker.
     """
 
     tags: str
@@ -169,7 +169,7 @@ class TaggedSentence(NamedTuple):
 
 
 def read(sentence: str) -> TaggedSentence:
-    """The sentence's words and what they may be."""
+    """Tokenize the sentence and classify its words."""
     words: list[str] = []
     spans: list[tuple[int, int]] = []
     brackets: dict[int, tuple[int, int]] = {}
@@ -201,7 +201,7 @@ def read(sentence: str) -> TaggedSentence:
 
 
 def _first(word: str, following: str) -> str:
-    """Class of the first word, which has a capital letter by its place."""
+    """Return the class of the first word, which is capitalised by position."""
     low = word.lower()
     if low in _TAGS:
         return _TAGS[low]
@@ -222,7 +222,7 @@ def _form(low: str) -> str:
 
 
 class _Memo(dict[str, str]):
-    """Classes of words inside a sentence, where a capital letter makes a name."""
+    """Cached classes of words inside a sentence, where a capital letter marks a name."""
 
     def __missing__(self, word: str) -> str:
         low = word.lower()

@@ -1,4 +1,4 @@
-"""Clauses as claims: the default extractor, offline and without a parser."""
+"""Clause extractor: the default, offline and without a parser."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ if TYPE_CHECKING:
 
 @unless_abstained
 async def extract(record: Record, evidence: Evidence) -> Extraction:
-    """The clauses of each sentence, by rules on the order of its words.
+    """Split each sentence into clauses by rules on word order.
 
-    Cut apart are coordinated clauses and predicates, relative clauses, appositions, participles,
-    lists of names, and what brackets say of the subject, where the words leave no doubt; else a
-    sentence stays whole, and so do quotations, questions, conditions and what somebody is reported
-    to say. A clause without a subject of its own is given that of the sentence, in front: then
-    ``parts`` holds the places of both, and ``start`` and ``end`` are those of the clause's own
-    words. A claim's text is its parts in order, joined by spaces, without citations by number: no
-    word is made up. A short answer to a question is one claim, whose text is the statement that
-    both make. The rules know English; sentences of other languages stay whole.
+    The rules split coordinated clauses and predicates, relative clauses, appositions, participles,
+    lists of names, and statements in brackets about the subject. In ambiguous cases a sentence
+    stays whole, and so do quotations, questions, conditions and reported speech. A clause without a
+    subject takes that of the sentence as a prefix: ``parts`` then holds the places of both, and
+    ``start`` and ``end`` are those of the clause's own words. A claim's text is its parts in order,
+    joined by spaces, without citation numbers; no word is added. A short answer to a question is
+    one claim, combined with the question into a statement. The rules are for English; sentences in
+    other languages stay whole.
 
     Raises:
         NotApplicable: the response is empty.
@@ -55,5 +55,5 @@ async def extract(record: Record, evidence: Evidence) -> Extraction:
 
 
 def _bare(text: str) -> str:
-    """A statement as it is compared: it may have got a capital and a stop."""
+    """Normalise a statement for comparison, as it may have gained a capital or a full stop."""
     return text.strip().rstrip(".").lower()

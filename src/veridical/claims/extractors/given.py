@@ -1,4 +1,4 @@
-"""Claims that come with the record: another tool's, or those that people judged."""
+"""Claims given in the record, by another tool or by annotators."""
 
 from __future__ import annotations
 
@@ -16,12 +16,14 @@ if TYPE_CHECKING:
 
 
 async def extract(record: Record, evidence: Evidence) -> Extraction:
-    """:func:`given_claims` as an extraction. An empty list means that the response abstains, as
-    published (Hu et al. 2024, RefChecker, appendix A.4).
+    """Return :func:`given_claims` as an extraction.
+
+    An empty list means that the response abstains, as published (Hu et al. 2024, RefChecker,
+    appendix A.4).
 
     Raises:
-        NotApplicable: the response is empty, or the record has no claims of its own.
-        ModelError: they are of another form.
+        NotApplicable: the response is empty, or the record has no field ``claims``.
+        ModelError: the claims have another form.
     """
     record.need_response()
     try:
@@ -32,17 +34,18 @@ async def extract(record: Record, evidence: Evidence) -> Extraction:
 
 
 def given_claims(record: Record) -> list[Claim]:
-    """The claims in ``record.meta["claims"]``, a list of statements and of triplets (lists of
-    three texts). Each is placed by the words it shares with the response; one that shares too few
-    stands for the whole response.
+    """Return the claims in ``record.meta["claims"]``, a list of statements and triplets.
+
+    Triplets are lists of three texts. Each claim is located by the words it shares with the
+    response; one that shares too few covers the whole response.
 
     Raises:
         NotApplicable: there is no such list.
-        ValueError: it is of another form.
+        ValueError: the list has another form.
     """
     listed = record.meta.get("claims")
     if listed is None:
-        raise NotApplicable("the record has no claims of its own (a field 'claims')")
+        raise NotApplicable("the record has no field 'claims'")
     places = Places(record)
     claims = []
     for item in as_claims(listed):
@@ -56,13 +59,13 @@ def given_claims(record: Record) -> list[Claim]:
 
 
 def as_claims(items: Any) -> list[str | Triplet]:
-    """A list of statements and triplets, of a list of texts and of lists of three.
+    """Convert a list of texts and of lists of three texts to statements and triplets.
 
     Raises:
-        ValueError: it is none; the message says what is wrong.
+        ValueError: the list has another form.
     """
     if not isinstance(items, list):
-        raise ValueError(f"must be a list of texts or triplets, got {shown(items)}")
+        raise ValueError(f"must be a list of texts or triplets, not {shown(items)}")
     return [_claim(value, i) for i, value in enumerate(items)]
 
 
@@ -70,7 +73,7 @@ def _claim(value: Any, i: int) -> str | Triplet:
     parts = [value] if isinstance(value, str) else value
     fits = isinstance(parts, list) and all(isinstance(p, str) for p in parts)
     if not fits or len(parts) not in (1, 3) or not any(p.strip() for p in parts):
-        raise ValueError(f"must hold texts or triplets of texts; at {i} is {shown(value)}")
+        raise ValueError(f"must contain texts or triplets of texts; item {i} is {shown(value)}")
     for part in parts:
         clean_text(part)
     return parts[0] if len(parts) == 1 else (parts[0], parts[1], parts[2])

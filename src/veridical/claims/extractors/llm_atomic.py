@@ -1,4 +1,4 @@
-"""Atomic facts by a language model, sentence by sentence: FActScore's claims."""
+"""Atomic facts by a language model, sentence by sentence (FActScore)."""
 
 from __future__ import annotations
 
@@ -30,21 +30,20 @@ _BULLET = "- "
 
 @unless_abstained
 async def extract(record: Record, evidence: Evidence, *, llm: str | None = None) -> Extraction:
-    """The facts into which a language model breaks down each sentence of the response, one call a
-    sentence.
+    """Request the atomic facts of each sentence from a language model, one call per sentence.
 
-    Asked for as JSON, by a schema where the server can be held to one; lines ``- fact`` of the
-    published form are read too. A fact's words stand in its sentence; else it is left out. Facts
-    keep the sentence's pronouns, as published. The published removal of facts whose names and
-    numbers are not the sentence's is done by that alignment. A response that declines to answer
-    (``abstains``) is not sent.
+    The reply is requested as JSON, with a schema if the server enforces one; lines ``- fact`` of
+    the published form are accepted too. A fact is dropped unless its words occur in its sentence;
+    this alignment replaces the published removal of facts with foreign names and numbers. Facts
+    keep the sentence's pronouns, as published. A response that declines to answer (``abstains``) is
+    not sent.
 
     Args:
-        llm: the endpoint asked; the run's own if None.
+        llm: endpoint to call; the run's default if None.
 
     Raises:
         NotApplicable: the response is empty.
-        LlmError: as of ``llm_triplets``.
+        LlmError: as in ``llm_triplets``.
 
     Source: Min et al. 2023 (FActScore), section 3.1 and table 15.
     """
@@ -71,7 +70,7 @@ async def extract(record: Record, evidence: Evidence, *, llm: str | None = None)
 
 
 def _bullets(reply: str, taken: Taken) -> list[str]:
-    """The facts of the published form, one a line."""
+    """Parse the facts of the published form, one per line."""
     lines = lines_of(reply)
     for line in lines:
         if not line.startswith(_BULLET):

@@ -1,5 +1,7 @@
-"""Claims of a whole answer by a language model, one call an answer: the four ways of asking for
-them that papers on the uncertainty of long answers have, in our own words."""
+"""Claims of a whole answer by a language model, one call per answer.
+
+The four templates follow papers on the uncertainty of long answers, in our own words.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,7 @@ if TYPE_CHECKING:
     from veridical.core.evidence import Evidence
     from veridical.core.records import Record
 
-#: The template of each way.
+#: The template of each extractor.
 ZHANG = ("claims_zhang",)
 FARQUHAR = ("claims_farquhar",)
 MOHRI = ("claims_mohri",)
@@ -38,21 +40,21 @@ _MARKS = ("- ", "* ", "### ")
 async def extract(
     record: Record, evidence: Evidence, *, template: str, llm: str | None = None
 ) -> Extraction:
-    """The claims that a language model lists, asked by ``template`` with the whole response.
+    """Request the claims of the whole response from a language model, using ``template``.
 
-    Asked for as JSON, by a schema where the server can be held to one; a list of lines that begin
-    with ``-``, ``*`` or ``###`` is read too. What the response does not say is left out, as of the
-    other extractors by an LLM. A response that declines to answer (``abstains``) is not sent.
+    The reply is requested as JSON, with a schema if the server enforces one; lines that begin with
+    ``-``, ``*`` or ``###`` are accepted too. Claims that the response does not make are dropped, as
+    in the other LLM extractors. A response that declines to answer (``abstains``) is not sent.
 
     Args:
-        template: name of the prompt; it has a place for the ``answer``.
-        llm: the endpoint asked; the run's own if None.
+        template: name of the prompt, which has a placeholder ``answer``.
+        llm: endpoint to call; the run's default if None.
 
     Raises:
         NotApplicable: the response is empty.
-        LlmError: as of ``llm_triplets``.
+        LlmError: as in ``llm_triplets``.
 
-    Source: the templates name theirs.
+    Source: see the templates.
     """
     text = record.response.strip()
     messages = load_prompt(template).messages(answer=text)
@@ -72,7 +74,7 @@ jiang = partial(extract, template=JIANG[0])
 
 
 def _listed(reply: str, taken: Taken) -> list[str]:
-    """The claims of a list, one a line."""
+    """Parse the claims of a list, one per line."""
     claims = []
     for line in lines_of(reply):
         mark = next((m for m in _MARKS if line.startswith(m)), None)

@@ -1,10 +1,10 @@
-"""What a language model wrote, taken for claims with care: nothing is repaired or guessed.
+"""Strict conversion of a language model's output to claims.
 
-A piece of its output becomes a claim if it has the form asked for, its words stand in the response,
-and it has no number, date, name or negation that is not there: else a model that was talked into
-it could put a harmless claim in the place of a wrong one. What does not is left out with a reason
-and counted, and where more is left out than taken the output is not used at all. A sentence with
-facts that the model passed over is a claim as it stands: what nobody checks must not look harmless.
+Nothing is repaired or guessed. A piece of output becomes a claim if it has the requested form, its
+words occur in the response, and it adds no number, date, name or negation. Otherwise a manipulated
+model could replace a wrong claim by a harmless one. Rejected pieces are counted and listed with a
+reason; if more is rejected than accepted, the output is not used. A sentence with facts that the
+model omitted becomes a claim itself, as unchecked content must not look harmless.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ if TYPE_CHECKING:
     from veridical.core.evidence import Evidence
     from veridical.core.records import Record
 
-_LONGEST = 1000  # characters of a claim, or of a part of a triplet
-_PER_TOKEN = 40  # characters of output a token: a server that sends more keeps to no limit
-_KEPT = 100  # reasons why something was left out
-_KNOWN = 0.6  # of a claim's words, that the response or its question must have
+_MAX_CLAIM_CHARACTERS = 1000  # also of a part of a triplet
+_MAX_CHARACTERS_PER_TOKEN = 40  # a server that sends more ignores the token limit
+_MAX_LISTED_REASONS = 100  # for rejected pieces
+_MIN_KNOWN_WORD_SHARE = 0.6  # of a claim's words in response or question
 _NEGATIONS = frozenset({*NEGATIONS, "t"})
 _WORD = re.compile(r"[^\W_]+")
-_SHOWN = 60  # characters of what was left out
+_MAX_SHOWN_CHARACTERS = 60  # of a rejected piece
 _NONE = frozenset({"abstain", "none", "no claims"})
 _HEADER = (
     frozenset({"subject", "head", "head entity"}),
@@ -48,11 +48,13 @@ _HEADER = (
 
 
 def list_in(text: str, key: str) -> list[Any] | None:
-    """The list under ``key`` of the JSON object that ``text`` is; an empty one where the text says
-    that there is nothing; None where it does not look like JSON.
+    """Return the list under ``key`` of the JSON object in ``text``.
+
+    It is empty if the text says that there is nothing, and None if the text does not look like
+    JSON.
 
     Raises:
-        LlmError: it looks like JSON and is not that object (``malformed``).
+        LlmError: the text looks like JSON but is not that object (``malformed``).
     """
     stripped = text.strip()
     if plain(stripped).strip(".\"'!") in _NONE:
@@ -70,7 +72,7 @@ def list_in(text: str, key: str) -> list[Any] | None:
 
 
 def list_schema(key: str, item: dict[str, Any]) -> dict[str, Any]:
-    """Schema of an object with a list of ``item`` under ``key``."""
+    """Return the schema of an object with a list of ``item`` under ``key``."""
     return {
         "type": "object",
         "properties": {key: {"type": "array", "items": item}},
@@ -80,30 +82,32 @@ def list_schema(key: str, item: dict[str, Any]) -> dict[str, Any]:
 
 
 def lines_of(text: str) -> list[str]:
-    """The lines that are not blank, without white space around them."""
+    """Return the non-blank lines, stripped."""
     return [line.strip() for line in text.split("\n") if line.strip()]
 
 
 def answer_tokens(text: str) -> int:
-    """Tokens that the claims of ``text`` may take: the published 500, and more of a long one."""
+    """Return the token limit for the claims of ``text``: the published 500, or more if it is
+    long.
+    """
     return min(4096, 500 + len(text) // 2)
 
 
 def output_of(reply: str, text: str, times: int = 1) -> str:
-    """``reply`` of the claims of ``text``, if it is no longer than asked for.
+    """Return ``reply`` if it is not longer than the limit for the claims of ``text``.
 
     Args:
-        times: how often the claims were asked for, in one form or another.
+        times: number of times the claims were requested, in any form.
 
     Raises:
-        LlmError: it is (``malformed``).
+        LlmError: it is longer (``malformed``).
     """
     tokens = times * answer_tokens(text)
-    most = _PER_TOKEN * tokens
+    most = _MAX_CHARACTERS_PER_TOKEN * tokens
     if len(reply) > most:
         raise LlmError(
             "malformed",
-            f"the answer has {len(reply)} characters, which its {tokens} tokens cannot have",
+            f"the answer has {len(reply)} characters, too many for {tokens} tokens",
             text=reply[:most],
         )
     return reply
@@ -119,15 +123,15 @@ async def ask(
     question: str | None,
     times: int = 1,
 ) -> str:
-    """What a language model says of the claims of ``answer``, the record's response.
+    """Request the claims of ``answer``, the record's response, from a language model.
 
     Args:
-        record: whose response it is: the one under check, or one made of a sample.
-        prompts: templates: of an answer with its question, and of an answer alone.
-        times: how often it is to tell the claims, in one form or another.
+        record: the record that is checked, or one made from a sample.
+        prompts: templates for an answer with its question, and for an answer alone.
+        times: number of times the claims are requested, in any form.
 
     Raises:
-        LlmError: there is no whole reply, or it is longer than asked for.
+        LlmError: there is no complete reply, or it is too long.
     """
     response = record.response
     parts: dict[str, Any] = {"answer": answer}
@@ -139,7 +143,7 @@ async def ask(
 
 
 class Taken:
-    """Claims taken from a model's output, and why the rest was not."""
+    """Claims accepted from a model's output, and the reasons for rejections."""
 
     def __init__(self, record: Record) -> None:
         self._record = record
@@ -148,29 +152,29 @@ class Taken:
         self._said = FactSources([record.response, question])
         self._known = _words(record.response) + _words(question)
         self._characters = frozenset(record.response)
-        #: As many claims as the response has words: one that has more is not its text taken apart.
+        #: Maximum claims: the number of words in the response.
         self._most = max(1, len(_WORD.findall(record.response)))
         self._claims: list[Claim] = []
         self._seen: set[tuple[str, ...]] = set()
         self._left_out: list[str] = []
         self._untold = 0
-        #: How many pieces should have been claims and could not be used.
+        #: Number of pieces that should have been claims and were rejected.
         self.refused = 0
 
     def leave(self, item: Any, why: str) -> None:
-        """Leave out what is no loss: another has it, or it is no statement."""
-        if len(self._left_out) < _KEPT:
+        """Skip an item without loss: a duplicate, or not a statement."""
+        if len(self._left_out) < _MAX_LISTED_REASONS:
             self._left_out.append(f"{why}: {_shown(item)}")
         else:
             self._untold += 1
 
     def refuse(self, item: Any, why: str) -> None:
-        """Leave out what should have been a claim, and is none that can be used."""
+        """Reject an item that should have been a claim."""
         self.leave(item, why)
         self.refused += 1
 
     def triplet(self, item: Any) -> None:
-        """Take ``item`` for a (head, relation, tail) if it is one."""
+        """Accept ``item`` as a (head, relation, tail) if it is valid."""
         if not isinstance(item, list) or len(item) != 3:
             self.refuse(item, "not three texts")
             return
@@ -185,7 +189,7 @@ class Taken:
         elif not (_says(head) and relation and _says(tail)):
             self.refuse(item, "an empty part")
         elif parts[0] == parts[2]:
-            self.refuse(item, "head and tail are one")
+            self.refuse(item, "head and tail are equal")
         else:
             self._take(item, parts, (head, relation, tail))
 
@@ -197,12 +201,12 @@ class Taken:
         *,
         elsewhere: bool = False,
     ) -> None:
-        """Take ``text`` of ``item`` for a claim if it is one.
+        """Accept ``text`` of ``item`` as a claim if it is valid.
 
         Args:
-            among: indices of the sentences that it comes from; None if it may come from any. What
-                two of them state in the same words are two claims.
-            elsewhere: where its words do not stand in those, look for them in all.
+            among: indices of its source sentences; None if it may come from any. Equal statements
+                of two sentences are two claims.
+            elsewhere: if its words do not occur in those, search all sentences.
         """
         trouble = self._trouble(text)
         if trouble is None and not _says(text):
@@ -242,16 +246,18 @@ class Taken:
             self.refuse(item, "not in the response")
             return
         if self._turned(stated, place):
-            self.refuse(item, "denied in the one and not in the other")
+            self.refuse(item, "negated in one and not in the other")
             return
         self._seen.add(key)
         self._claims.append(_claim(said, place))
 
     def _invented(self, stated: str) -> str | None:
-        """Why ``stated`` is not what the response or its question says: they lack many of its
-        words, or have them less often, or lack a number, date or name. None if they have them."""
+        """Return the reason why response and question do not contain ``stated``, or None.
+
+        They lack many of its words or repetitions, or a number, date or name.
+        """
         words = _words(stated)
-        if (words & self._known).total() < _KNOWN * words.total():
+        if (words & self._known).total() < _MIN_KNOWN_WORD_SHARE * words.total():
             return "not in the response"
         (facts,) = Facts(stated).find([(0, len(stated))])
         for fact in facts:
@@ -260,7 +266,7 @@ class Taken:
         return None
 
     def _turned(self, stated: str, place: ClaimPlace) -> bool:
-        """Whether a claim denies what its sentence does not, or states what is denied there."""
+        """Return True if only one of claim and sentence is negated."""
         sentences = self._record.sentences
         near = sentences[max(0, place.sentence - 1) : place.sentence + 1]
         if denies(stated):
@@ -268,28 +274,29 @@ class Taken:
         return denies(self._record.response[place.start : place.end])
 
     def _trouble(self, part: Any) -> str | None:
-        """Why ``part`` is no text of a claim; None if it may be."""
+        """Return the reason why ``part`` is not a valid claim text, or None."""
         if not isinstance(part, str):
             return "not a text"
-        if len(part) > _LONGEST:
-            return f"longer than {_LONGEST} characters"
+        if len(part) > _MAX_CLAIM_CHARACTERS:
+            return f"longer than {_MAX_CLAIM_CHARACTERS} characters"
         for c in part:
             if unicodedata.category(c)[0] == "C" and not c.isspace() and c not in self._characters:
-                return "characters that do not show"
+                return "invisible characters"
         return None
 
     def extraction(self, reply: str, question: str | None = None) -> Extraction:
-        """All that was taken, in the order of the response. A sentence that has a number, a date or
-        a name which is not the question's, and of which no claim was taken, is a claim itself,
-        and told of as left out.
+        """Return all accepted claims in the order of the response.
+
+        A sentence without a claim becomes a claim itself if it has a number, date or name that is
+        not in the question. It is listed in ``left_out``.
 
         Args:
             reply: the model's output, or the part of it that an error should show.
-            question: what the response answers.
+            question: the question that the response answers.
 
         Raises:
-            LlmError: more was refused than taken; or nothing was found in a response with such a
-                sentence.
+            LlmError: more was rejected than accepted; or nothing was found in a response with such
+                a sentence.
         """
         if self.refused > len(self._claims):
             raise LlmError(
@@ -298,7 +305,7 @@ class Taken:
                 f"({self._left_out[0]})",
                 text=reply,
             )
-        # a model's word alone does not make a sentence harmless
+        # the model's omission does not make a sentence harmless
         missed = self._missed(question)
         if missed and not self._claims:
             raise LlmError(
@@ -307,7 +314,7 @@ class Taken:
                 text=reply,
             )
         if self._untold:
-            self._left_out.append(f"{self._untold} more were left out")
+            self._left_out.append(f"{self._untold} more were rejected")
         order = sorted((*self._claims, *missed), key=lambda c: (c.start, c.end))
         untold = (
             f"no claim in the sentence {_shown(self._quoted(c))}, which is one itself"
@@ -319,7 +326,7 @@ class Taken:
         return claim.span(self._record.response).text
 
     def _missed(self, question: str | None) -> list[Claim]:
-        """Sentences of which no claim was taken, and that state something of their own."""
+        """Return the sentences without a claim that state something of their own."""
         covered = {claim.sentence for claim in self._claims}
         uncovered = [c for c in sentence_claims(self._record) if c.sentence not in covered]
         if not uncovered:
@@ -334,20 +341,22 @@ class Taken:
 
 
 def plain(text: str) -> str:
-    """``text`` as it is compared: compatibility forms joined, without case, invisible characters
-    and runs of white space."""
+    """Normalise ``text`` for comparison.
+
+    Compatibility forms are joined; case, invisible characters and runs of white space are ignored.
+    """
     folded = unicodedata.normalize("NFKC", text).casefold()
     seen = "".join(c for c in folded if unicodedata.category(c) != "Cf")
     return " ".join(seen.split())
 
 
 def _words(text: str) -> Counter[str]:
-    """Words that tell something, whatever joins them."""
+    """Return the content words, whatever joins them."""
     return content(" ".join(_WORD.findall(text)))
 
 
 def denies(text: str) -> bool:
-    """Whether it has a word that denies."""
+    """Return True if the text has a negating word."""
     return not _NEGATIONS.isdisjoint(_WORD.findall(text.lower()))
 
 
@@ -368,9 +377,9 @@ def _claim(said: Triplet | str, place: ClaimPlace) -> Claim:
 
 
 def _shown(item: Any) -> str:
-    """``item`` in ASCII, cut: somebody else wrote it."""
+    """Return ``item`` in ASCII, truncated, as it is foreign text."""
     try:
         text = json.dumps(item)
     except RecursionError:
         text = "lists in lists"
-    return text if len(text) <= _SHOWN else text[: _SHOWN - 3] + "..."
+    return text if len(text) <= _MAX_SHOWN_CHARACTERS else text[: _MAX_SHOWN_CHARACTERS - 3] + "..."

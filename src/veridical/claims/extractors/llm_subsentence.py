@@ -1,5 +1,7 @@
-"""Sub-sentence claims by a language model, each with the sentences that it comes from; alone, or
-after the triplets that they are made of."""
+"""Sub-sentence claims by a language model, with their source sentences.
+
+The claims are requested directly, or after the triplets they are made of.
+"""
 
 from __future__ import annotations
 
@@ -25,9 +27,9 @@ if TYPE_CHECKING:
     from veridical.core.evidence import Evidence
     from veridical.core.records import Record
 
-#: Templates: of an answer with its question, and of an answer alone.
+#: Templates for an answer with its question, and for an answer alone.
 PROMPTS = ("refchecker_subsentence_question", "refchecker_subsentence")
-#: Templates that ask for triplets first.
+#: Templates that request triplets first.
 CHAINED = ("refchecker_chained_question", "refchecker_chained")
 _KEY = "claims"
 _SCHEMA = list_schema(
@@ -53,26 +55,26 @@ _CHAINED_SCHEMA = {
 }
 _HEADING = re.compile(r"^#+[ \t]*Claims\b[^\n]*$", re.MULTILINE)
 _LAST = re.compile(r"\[([0-9]{1,6})\]\Z")
-_WIDEST = 8  # characters of a sentence's number in brackets
+_MAX_NUMBER_CHARACTERS = 8  # of a sentence number in brackets
 
 
 @unless_abstained
 async def extract(record: Record, evidence: Evidence, *, llm: str | None = None) -> Extraction:
-    """The claims that a language model finds in the response, with the numbers of the sentences
-    each comes from; read together with the question, alone where the record has no prompt.
+    """Request claims and the numbers of their source sentences from a language model.
 
-    Asked for as JSON, by a schema where the server can be held to one; lines ``claim [1][2]`` of
-    the published form are read too. Sentences are numbered from 1, each on a line of its own. A
-    claim's place is found among the sentences it names. Where it names none, one twice, or one that
-    does not exist, or its words stand elsewhere, they decide, and ``left_out`` says so; it also
-    tells of what is no claim. A response that declines to answer (``abstains``) is not sent.
+    The response is shown with its question, or alone if the record has no prompt. The reply is
+    requested as JSON, with a schema if the server enforces one; lines ``claim [1][2]`` of the
+    published form are accepted too. Sentences are numbered from 1, one per line. A claim's place is
+    searched in the sentences it names. If it names none, one twice or an unknown one, or if its
+    words occur elsewhere, the words decide and ``left_out`` lists it, with all rejected claims. A
+    response that declines to answer (``abstains``) is not sent.
 
     Args:
-        llm: the endpoint asked; the run's own if None.
+        llm: endpoint to call; the run's default if None.
 
     Raises:
         NotApplicable: the response is empty.
-        LlmError: as of ``llm_triplets``.
+        LlmError: as in ``llm_triplets``.
 
     Source: Hu et al. 2024 (RefChecker), section 5.1, and its released prompt.
     """
@@ -86,13 +88,14 @@ async def extract(record: Record, evidence: Evidence, *, llm: str | None = None)
 async def extract_chained(
     record: Record, evidence: Evidence, *, llm: str | None = None
 ) -> Extraction:
-    """:func:`extract`, where the model first writes triplets and then makes claims of them, as the
-    prompt of RefChecker 0.2 has it. The triplets are its notes: only the claims are taken.
+    """Request triplets first, then claims made of them, as in RefChecker 0.2.
 
-    The published form, a part ``### Claims`` of lines ``claim [1][2]``, is read too.
+    The triplets are the model's notes; only the claims are used. Otherwise as :func:`extract`.
+
+    The published form, a part ``### Claims`` of lines ``claim [1][2]``, is accepted too.
 
     Raises:
-        NotApplicable, LlmError: as of :func:`extract`; a reply without the part with the claims.
+        NotApplicable, LlmError: as in :func:`extract`, or the reply lacks the part with the claims.
 
     Source: Hu et al. 2024 (RefChecker), its released prompt ``LLM_Triplet_To_Claim_PROMPT_Q``.
     """
@@ -103,28 +106,28 @@ async def extract_chained(
 
 
 def _chained_rows(reply: str) -> list[Any]:
-    """The claims of a chained reply.
+    """Parse the claims of a chained reply.
 
     Raises:
-        LlmError: it has no part with claims, or that part is none.
+        LlmError: it has no valid part with claims.
     """
     if reply.lstrip().startswith(("{", "[", "```")):
         rows: list[Any] = read_json(reply, _CHAINED_SCHEMA)[_KEY]
         return rows
     parts = _HEADING.split(reply)
     if len(parts) != 2:
-        raise LlmError("malformed", "the answer has not one part with the claims", text=reply)
+        raise LlmError("malformed", "the answer must have exactly one part with claims", text=reply)
     return _rows(parts[1])
 
 
 def _rows(text: str) -> list[Any]:
-    """The claims of a reply, or of the part of one that has them."""
+    """Parse the claims of a reply, or of the part with the claims."""
     rows = list_in(text, _KEY)
     return [_of_line(line) for line in lines_of(text)] if rows is None else rows
 
 
 def _numbered(record: Record) -> tuple[str, list[int]]:
-    """The sentences of the response, a line each, numbered from 1, and their indices."""
+    """Return the response's sentences, numbered from 1, one per line, and their indices."""
     shown = [i for i, s in enumerate(record.sentences) if s.text.strip()]
     lines = (
         f"[{n}] {' '.join(record.sentences[i].text.split())}" for n, i in enumerate(shown, start=1)
@@ -133,7 +136,7 @@ def _numbered(record: Record) -> tuple[str, list[int]]:
 
 
 def _taken(record: Record, reply: str, rows: list[Any], shown: Sequence[int]) -> Extraction:
-    """What is taken of the claims of ``reply``."""
+    """Return the accepted claims of ``reply``."""
     taken = Taken(record)
     for row in rows:
         _take(row, shown, taken)
@@ -141,16 +144,16 @@ def _taken(record: Record, reply: str, rows: list[Any], shown: Sequence[int]) ->
 
 
 def _of_line(line: str) -> Any:
-    """``claim [1][2]`` as the JSON says it; the line itself where it is none."""
+    """Convert ``claim [1][2]`` to its JSON form; other lines are unchanged."""
     claim, numbers = line, []
-    while (number := _LAST.search(claim[-_WIDEST:])) is not None:
+    while (number := _LAST.search(claim[-_MAX_NUMBER_CHARACTERS:])) is not None:
         numbers.append(int(number[1]))
         claim = claim[: len(claim) - len(number[0])].rstrip()
     return {"claim": claim, "sentences": numbers[::-1]} if numbers else line
 
 
 def _take(row: Any, shown: Sequence[int], taken: Taken) -> None:
-    """Take ``row`` for a claim if it is one. Sentence n is ``shown[n - 1]``."""
+    """Accept ``row`` as a claim if it is valid. Sentence n is ``shown[n - 1]``."""
     if not isinstance(row, dict) or set(row) != {"claim", "sentences"}:
         taken.refuse(row, "not a claim with its sentences")
         return

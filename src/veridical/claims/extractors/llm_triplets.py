@@ -1,4 +1,4 @@
-"""Triplets by a language model: RefChecker's claims."""
+"""Triplet extractor by a language model (RefChecker)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from veridical.core.evidence import Evidence
     from veridical.core.records import Record
 
-#: Templates: of an answer with its question, and of an answer alone.
+#: Templates for an answer with its question, and for an answer alone.
 PROMPTS = ("refchecker_triplets_question", "refchecker_triplets")
 _KEY = "triplets"
 _SCHEMA = list_schema(
@@ -33,23 +33,22 @@ _LINE = re.compile(r"\((.*)\)[,.;]?")
 
 @unless_abstained
 async def extract(record: Record, evidence: Evidence, *, llm: str | None = None) -> Extraction:
-    """The (head, relation, tail) triplets that a language model finds in the response, read
-    together with its question; alone where the record has no prompt.
+    """Request (head, relation, tail) triplets of the response from a language model.
 
-    Asked for as JSON, by a schema where the server can be held to one; the lines
-    ``("head", "relation", "tail")`` of the published form are read too. A triplet has three texts
-    with something in them, and its words stand in the response (see
-    :class:`~veridical.claims.triplets.Places`); a header, or what was said before, is no claim.
-    ``left_out`` tells of all others. A response that declines to answer (``abstains``) is not sent.
+    The response is shown with its question, or alone if the record has no prompt. The reply is
+    requested as JSON, with a schema if the server enforces one; lines ``("head", "relation",
+    "tail")`` of the published form are accepted too. A triplet needs three non-empty texts whose
+    words occur in the response (see :class:`~veridical.claims.triplets.Places`); headers and
+    duplicates are skipped. ``left_out`` lists all others. A response that declines to answer
+    (``abstains``) is not sent.
 
     Args:
-        llm: the endpoint asked; the run's own if None.
+        llm: endpoint to call; the run's default if None.
 
     Raises:
         NotApplicable: the response is empty.
-        LlmError: no reply, a cut one, one that is not in the form asked for, one most of whose
-            triplets are of no use, or none in a response that has numbers, dates or names of its
-            own.
+        LlmError: the reply is missing, cut or malformed, most of its triplets are invalid, or it
+            has none for a response with numbers, dates or names of its own.
 
     Source: Hu et al. 2024 (RefChecker), sections 3.2 and 4.1, appendix B.1.
     """
@@ -60,7 +59,7 @@ async def extract(record: Record, evidence: Evidence, *, llm: str | None = None)
 async def extract_plain(
     record: Record, evidence: Evidence, *, llm: str | None = None
 ) -> Extraction:
-    """:func:`extract` by the response alone."""
+    """Run :func:`extract` on the response without its question."""
     return await _extract(record, evidence, llm, None)
 
 
@@ -79,7 +78,7 @@ async def _extract(
 
 
 def _read_lines(reply: str, taken: Taken) -> None:
-    """A triplet a line, its texts in double quotes."""
+    """Parse one triplet per line, its texts in double quotes."""
     for line in lines_of(reply):
         triplet = _LINE.fullmatch(line)
         try:

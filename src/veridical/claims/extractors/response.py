@@ -1,4 +1,4 @@
-"""The whole response as one claim: the coarsest granularity of RefChecker's comparison."""
+"""The whole response as one claim, RefChecker's coarsest granularity."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
 @unless_abstained
 async def extract(record: Record, evidence: Evidence) -> Extraction:
-    """One claim: the response without the white space around it.
+    """Return one claim: the stripped response.
 
-    None where the response abstains, or holds no letter or digit.
+    There is none if the response abstains, or has no letter or digit.
 
     Raises:
         NotApplicable: the response is empty.

@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 
 @unless_abstained
 async def extract(record: Record, evidence: Evidence) -> Extraction:
-    """One claim a sentence of ``record.sentences``, without white space around it.
+    """Return one claim per sentence of ``record.sentences``, stripped.
 
-    A sentence that states nothing (see ``stating_sentences``) claims nothing; a response that
-    abstains has no claims.
+    A sentence that states nothing (see ``stating_sentences``) is skipped; a response that abstains
+    has no claims.
 
     Raises:
         NotApplicable: the response is empty.
@@ -30,9 +30,11 @@ async def extract(record: Record, evidence: Evidence) -> Extraction:
 
 
 def sentence_claims(record: Record) -> list[Claim]:
-    """Every sentence that states something, whole but for what leads in ("Sure, ..."), without
-    white space around it. A short first one is read with the question: see
-    :mod:`veridical.core.stated`."""
+    """Return every sentence that states something, without introductions ("Sure, ...").
+
+    Sentences are stripped. A short first one is combined with the question: see
+    :mod:`veridical.core.stated`.
+    """
     stating = {s.start for s in stating_sentences(record)}
     spans = []
     for i, sentence in enumerate(record.sentences):

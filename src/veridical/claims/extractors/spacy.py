@@ -1,4 +1,4 @@
-"""(head, relation, tail) triplets by spaCy's dependency parse: the ``[spacy]`` extra. English."""
+"""Triplets by spaCy's dependency parse, English (extra ``[spacy]``)."""
 
 from __future__ import annotations
 
@@ -20,19 +20,18 @@ if TYPE_CHECKING:
 _SUBJECTS = frozenset({"nsubj", "nsubjpass"})
 _OBJECTS = frozenset({"dobj", "attr", "acomp", "oprd", "dative"})
 _AUXILIARIES = frozenset({"aux", "auxpass", "neg", "prt"})
-#: Parts of a noun phrase that make claims of their own, or are no part of its meaning.
+#: Parts of a noun phrase that are separate claims, or do not belong to its meaning.
 _APART = frozenset({"relcl", "appos", "conj", "cc", "punct", "preconj", "parataxis"})
-_LONGEST = 1500  # characters: a longer "sentence" is none, and parsing it takes minutes
+_LONGEST = 1500  # characters; a longer text is not a sentence, and parsing it takes minutes
 
 
 @unless_abstained
 async def extract(record: Record, evidence: Evidence) -> Extraction:
-    """One triplet for each verb, subject and object or prepositional phrase of the parse.
+    """Return one triplet per verb, subject and object or prepositional phrase.
 
-    Coordinated subjects, verbs and objects are taken apart; a relative clause is said of the noun
-    before it, and an apposition "is" it. Under a condition, a question or reported speech there
-    are no triplets: a sentence of which none is found stays a claim in words. ``parts`` are the
-    places of the triplet's words.
+    Coordinated subjects, verbs and objects are split. A relative clause applies to the noun before
+    it, and an apposition becomes "is". Conditions, questions and reported speech give no triplets;
+    a sentence without any stays a claim in words. ``parts`` are the places of the triplet's words.
 
     Raises:
         NotApplicable: the response is empty.
@@ -48,7 +47,7 @@ async def extract(record: Record, evidence: Evidence) -> Extraction:
     return Extraction(tuple(claims))
 
 
-#: Tokens of an element in their order, with a word for one that has none: "is" of an apposition.
+#: Tokens of an element in order, with a word for a missing one: "is" for an apposition.
 _Element = list[Any]
 
 
@@ -88,12 +87,12 @@ def _triplets(document: Any) -> Iterator[tuple[_Element, _Element | str, _Elemen
 
 
 def _names_kind(apposition: Any) -> bool:
-    """Whether it says what something is, unlike "Pennsylvania" in "Philadelphia, Pennsylvania"."""
+    """Return True if it names a kind, unlike "Pennsylvania" in "Philadelphia, Pennsylvania"."""
     return apposition.pos_ == "NOUN" or any(c.dep_ == "det" for c in apposition.children)
 
 
 def _unsaid(verb: Any) -> bool:
-    """Whether the verb stands in a question, a condition or reported speech."""
+    """Return True if the verb is in a question, a condition or reported speech."""
     return any(
         a.dep_ in ("ccomp", "csubj")
         or any(c.dep_ == "mark" and c.lower_ in ("if", "unless", "whether") for c in a.children)
@@ -113,7 +112,7 @@ def _subjects(verb: Any) -> Iterator[_Element]:
 
 
 def _predicates(verb: Any) -> Iterator[tuple[_Element, _Element]]:
-    """(relation, tail) of a verb: one for each object and prepositional phrase."""
+    """Yield (relation, tail) for each object and prepositional phrase of a verb."""
     auxiliaries = [c for c in verb.children if c.dep_ in _AUXILIARIES]
     alone = verb.lower_ in PASSIVE and not any(c.dep_ == "dobj" for c in verb.children)
     if verb.dep_ == "conj" and (verb.tag_ == "VBN" or alone) and not auxiliaries:
@@ -127,7 +126,7 @@ def _predicates(verb: Any) -> Iterator[tuple[_Element, _Element]]:
         elif child.dep_ in ("prep", "agent"):
             objects = [c for c in child.children if c.dep_ in ("pobj", "pcomp")]
             direct = [c for c in verb.children if c.dep_ in _OBJECTS and c.i < child.i]
-            # "won the cup in 1990": what was won belongs to when
+            # "won the cup in 1990": the date also needs the object
             front = sorted({*group, *(t for d in direct for t in _phrase(d)), child})
             for item in (x for o in objects for x in _coordinated(o)):
                 yield front, _phrase(item)
@@ -136,7 +135,7 @@ def _predicates(verb: Any) -> Iterator[tuple[_Element, _Element]]:
 
 
 def _coordinated(token: Any) -> Iterator[Any]:
-    """The token and what is coordinated with it by "and"; alone where it is by "or"."""
+    """Yield the token and those coordinated by "and"; the token alone if by "or"."""
     yield token
     others = [c for c in token.conjuncts if c.i > token.i]
     if not any(c.dep_ == "cc" and c.lower_ != "and" for t in (token, *others) for c in t.children):
@@ -144,7 +143,7 @@ def _coordinated(token: Any) -> Iterator[Any]:
 
 
 def _phrase(head: Any) -> _Element:
-    """The token with what depends on it, in order, without what is said apart."""
+    """Return the token and its dependents in order, without separate claims."""
     phrase = [head]
     waiting = [head]
     while waiting:

@@ -1,4 +1,4 @@
-"""(head, relation, tail) of each clause, offline and without a parser."""
+"""Triplets of each clause, offline and without a parser."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ _BORN = re.compile(r"(?P<head>[^()]+) \(born (?P<tail>[^();]*\d[^();]*)\)")
 
 
 async def extract(record: Record, evidence: Evidence) -> Extraction:
-    """The clauses of :mod:`~veridical.claims.extractors.clauses`, each as a triplet where its
-    subject and verb can be told: subject, verb with its preposition, and the rest.
+    """Convert clauses to triplets where subject and verb can be identified.
 
-    A date at the end is a triplet of its own: "(Ann, moved to, Oslo)" and "(Ann, moved to Oslo in,
-    1990)". ``text`` is the triplet's statement, and ``parts`` are the places of its elements. A
-    clause that has no such form stays a claim in words.
+    The clauses are those of :mod:`~veridical.claims.extractors.clauses`; a triplet is the subject,
+    the verb with its preposition, and the rest. A date at the end is a separate triplet: "(Ann,
+    moved to, Oslo)" and "(Ann, moved to Oslo in, 1990)". ``text`` is the triplet's statement, and
+    ``parts`` are the places of its elements. Any other clause stays a claim in words.
 
     Raises:
         NotApplicable: the response is empty.
@@ -60,7 +60,7 @@ class TripletFrame(NamedTuple):
 
 
 def frames_of(clause: str) -> list[TripletFrame]:
-    """The triplets of a clause: none, one, or one more for its date.
+    """Return the triplets of a clause: none, one, or two if it has a date.
 
     >>> text = "Ann Lee moved to Oslo in 1990."
     >>> [[text[a:b] for a, b in frame] for frame in frames_of(text)]
@@ -120,9 +120,9 @@ def _triplet(claim: Claim, frame: TripletFrame, response: str) -> Claim:
 
 
 def _in_response(claim: Claim, place: Place) -> list[Place]:
-    """Where in the response a stretch of the claim's text stands."""
+    """Return the places in the response of a stretch of the claim's text."""
     places = []
-    at = 0  # of the part, in the text
+    at = 0  # offset of the part in the text
     for start, end in claim.parts or ((claim.start, claim.end),):
         first, last = max(place[0], at), min(place[1], at + end - start)
         if first < last:
@@ -132,7 +132,7 @@ def _in_response(claim: Claim, place: Place) -> list[Place]:
 
 
 def _joined(parts: Sequence[Place], response: str) -> list[Place]:
-    """The parts, those with white space alone between them as one."""
+    """Merge parts with only white space between them."""
     runs: list[Place] = []
     for start, end in parts:
         if runs and runs[-1][1] <= start and not response[runs[-1][1] : start].strip():
