@@ -62,7 +62,7 @@ def test_check_and_plan_take_a_corpus(capsys: Any, folder: Path) -> None:
 
 
 def test_what_does_not_exist_is_said() -> None:
-    for corpus, why in (("absent", "there is no corpus"), ("search:web", "no search service")):
+    for corpus, why in (("absent", "no such corpus"), ("search:web", "no search service")):
         done = run_command(
             "check", "in.jsonl", "--corpus", corpus, env={"XDG_CONFIG_HOME": "/nonexistent"}
         )

@@ -65,7 +65,7 @@ def test_end_to_end_and_refusals(folder: Path) -> None:
     assert again.returncode == 0 and "3 of them before" in again.stderr
     assert (folder / "a.jsonl").read_bytes() == before
     other = run(folder, *command[:-4], "--n", "2", "--out", "a.jsonl")
-    assert other.returncode == 1 and "n: it has 3, this run has 2" in other.stderr
+    assert other.returncode == 1 and "n (file: 3, this run: 2)" in other.stderr
     mine = run(folder, *command[:-1], "p.jsonl")
     assert mine.returncode == 1 and "it is an input" in mine.stderr
     assert (folder / "a.jsonl").read_bytes() == before

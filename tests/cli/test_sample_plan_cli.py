@@ -170,7 +170,7 @@ def test_an_input_without_a_prompt_is_refused(server: Paid, tmp_path: Path) -> N
         (("--llm", "paid", "--plan", "--json", "p.jsonl"), "it is an input"),
         (("--llm", "paid", "--plan", "--out", "none/a.jsonl"), "its folder must exist"),
         (("--llm", "paid", "--plan", "--out", "p.jsonl"), "it is an input"),
-        (("--llm", "paid", "--plan", "--out", "mine.jsonl"), "holds no sampled answers"),
+        (("--llm", "paid", "--plan", "--out", "mine.jsonl"), "not a file of sampled answers"),
         (("--llm", "paid", "--plan", "--decoding", "beam:3"), "beam search"),
         (("--llm", "unpriced", "--plan", "--budget", "1"), "price_in"),
         (("--llm", "nobody", "--plan"), "nobody"),

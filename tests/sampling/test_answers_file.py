@@ -151,7 +151,7 @@ async def test_another_sampling_is_refused_and_what_differs_is_said(tmp_path: Pa
 def test_a_foreign_file_is_left_alone(tmp_path: Path, data: bytes) -> None:
     for name in ("a.jsonl", "b.jsonl.errors.jsonl"):
         (tmp_path / name).write_bytes(data)
-        with pytest.raises(UsageError, match="holds no sampled answers"):
+        with pytest.raises(UsageError, match="not a file of sampled answers"):
             AnswersFile(tmp_path / name.removesuffix(".errors.jsonl"), identity())
         assert (tmp_path / name).read_bytes() == data
 

@@ -1,7 +1,7 @@
-"""Prompt templates: versioned files, one a prompt, and the messages they make.
+"""Prompt templates: versioned files and the messages they produce.
 
-``load_prompt("correct_incorrect")`` reads a template that comes with the package,
-``load_prompt("mine.toml")`` one of yours; ``docs/llm.md`` describes the file.
+``load_prompt("correct_incorrect")`` loads a template of the package, ``load_prompt("mine.toml")``
+one of yours; ``docs/llm.md`` describes the file.
 """
 
 from __future__ import annotations

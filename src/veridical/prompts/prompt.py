@@ -1,4 +1,4 @@
-"""A prompt template and the messages it makes."""
+"""Prompt templates and the messages they produce."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from veridical.prompts.scales import Scale, scale_of
 if TYPE_CHECKING:
     from veridical.core.messages import Message
 
-#: ``{name}``; any other brace is itself, so that templates may show JSON.
+#: ``{name}``; any other brace is literal, so that templates may contain JSON.
 _PLACE = re.compile(r"\{([a-z][a-z0-9_]*)\}")
 _PINNED = re.compile(r"\.toml@[0-9a-f]{8}\Z")
 _OPTIONS = frozenset({"fenced", "explain", "as_json"})
@@ -36,11 +36,11 @@ _AGAIN = (
 _ALONE = "Reply with one line and nothing else: {key}: and then {wanted}."
 _REASONS = '"explanation": "your reasons, in one or two sentences", '
 _ROLES = ("system", "user", "assistant")
-_MOST = 1_000_000  # bytes of a template file
+_MAX_TEMPLATE_BYTES = 1_000_000
 
 
 class Turn(NamedTuple):
-    """One message of a template: who says it, and its text with places for parts."""
+    """A message of a template: its role, and its text with placeholders."""
 
     role: str
     content: str
@@ -65,19 +65,19 @@ class Prompt:
     """A template.
 
     Attributes:
-        name: of the packaged file, or the path of one of the user's.
+        name: name of the packaged file, or path of a user's file.
         version: the first 8 hexadecimal digits of a hash of the file's content.
-        title: what it asks, in a line.
-        source: paper, section, table or file it comes from.
+        title: its question, in one line.
+        source: paper, section, table or file of its origin.
         turns: the conversation.
-        explained: the conversation to have where an explanation is asked for; None adds a
-            sentence to ``turns`` instead.
-        explains: whether ``turns`` ask for an explanation themselves.
-        scale: what may be answered; None where the answer is free text.
-        key: what the answer is called, in JSON and on a line of its own ("Score: 5").
-        trusted: parts that are not quoted material, and so stand without a fence.
-        note: what its first message says of fences, before all else; None has the system message
-            say it at length.
+        explained: the conversation used to request an explanation; None adds a sentence to
+            ``turns`` instead.
+        explains: True if ``turns`` already request an explanation.
+        scale: the allowed answers; None for free text.
+        key: name of the answer in JSON and in a text line ("Score: 5").
+        trusted: parts that are not quoted text and need no fence.
+        note: short note on fences at the start of its first message; None puts the long instruction
+            into the system message.
     """
 
     name: str
@@ -94,30 +94,30 @@ class Prompt:
 
     @property
     def identity(self) -> str:
-        """``name@version``: another content is another identity."""
+        """Return ``name@version``: another content has another identity."""
         return f"{self.name}@{self.version}"
 
     @cached_property
     def parts(self) -> frozenset[str]:
-        """Names of all that :meth:`messages` must be given."""
+        """Return the names of all values that :meth:`messages` requires."""
         turns = (*self.turns, *(self.explained or ()))
         return frozenset(name for t in turns for name in _PLACE.findall(t.content))
 
     def messages(
         self, *, fenced: bool = True, explain: bool = False, as_json: bool = False, **parts: str
     ) -> tuple[Message, ...]:
-        """The conversation with ``parts`` in their places.
+        """Return the conversation with ``parts`` in their placeholders.
 
         Args:
-            fenced: put quoted parts between delimiters that they cannot forge, and say so;
-                False gives the text as published.
-            explain: ask for an explanation besides the verdict.
-            as_json: ask for both as the JSON that :meth:`schema` describes. A model that is held
-                to a schema it was not told of is made to say what it would not.
-            parts: a text for each of :attr:`parts`. Braces in them stay as they are.
+            fenced: put quoted parts between unforgeable delimiters, with an instruction; False
+                gives the text as published.
+            explain: request an explanation in addition to the verdict.
+            as_json: request both as the JSON that :meth:`schema` describes. A model constrained to
+                a schema that the prompt does not mention gives distorted answers.
+            parts: a text for each of :attr:`parts`. Braces in them are literal.
 
         Raises:
-            UsageError: a part is missing, or is none of the template's.
+            UsageError: a part is missing, or is unknown to the template.
         """
         if set(parts) != self.parts:
             missing, extra = sorted(self.parts - set(parts)), sorted(set(parts) - self.parts)
@@ -149,24 +149,26 @@ class Prompt:
         )
 
     def rule(self, *, as_json: bool, explain: bool) -> str:
-        """How a verdict must be given, for a model whose last reply had none that is clear.
+        """Return the format instruction for a model whose last reply had no clear verdict.
 
         Args:
             as_json: see :meth:`messages`.
-            explain: an explanation is asked for besides, where the reply is JSON.
+            explain: also request an explanation, if the reply is JSON.
         """
         if as_json:
             return f"{_AGAIN} {self._asked_as_json(explain)}"
         if self.scale is None:
-            raise UsageError(f"prompt {self.name} asks for no verdict")
+            raise UsageError(f"prompt {self.name} has no [verdict] table, so it gives no verdict")
         alone = _ALONE.replace("{wanted}", self.scale.wanted())
         return f"{_AGAIN} {alone.replace('{key}', self.key.capitalize())}"
 
     def schema(self, explain: bool = False) -> dict[str, Any]:
-        """JSON schema of the answer: the verdict, and before it the explanation if there is one,
-        so that the verdict rests on it."""
+        """Return the JSON schema of the answer: an optional explanation, then the verdict.
+
+        The explanation comes first, so that the verdict follows from it.
+        """
         if self.scale is None:
-            raise UsageError(f"prompt {self.name} asks for no verdict")
+            raise UsageError(f"prompt {self.name} has no [verdict] table, so it gives no verdict")
         fields: dict[str, Any] = (
             {"explanation": {"type": "string"}} if explain or self.explains else {}
         )
@@ -180,7 +182,7 @@ class Prompt:
 
     def _asked_as_json(self, explain: bool) -> str:
         if self.scale is None:
-            raise UsageError(f"prompt {self.name} asks for no verdict")
+            raise UsageError(f"prompt {self.name} has no [verdict] table, so it gives no verdict")
         verdict = f'"{self.key}": {self.scale.wanted()}'
         fields = "{" + (_REASONS if explain or self.explains else "") + verdict + "}"
         return _AS_JSON.replace("{fields}", fields)
@@ -190,7 +192,7 @@ class Prompt:
         """Read a template file.
 
         Raises:
-            UsageError: it is not a template; the message says why.
+            UsageError: the file is not a template; the message has the reason.
         """
         try:
             return _parsed(name, content)
@@ -199,16 +201,16 @@ class Prompt:
 
 
 class PromptName(str):
-    """Annotation of a scorer's template parameter: checked when the scorer is bound.
+    """Annotation of a scorer's template parameter, validated when the scorer is bound.
 
-    A user's file is pinned to its content (``mine.toml@1a2b3c4d``), which so becomes part of the
-    scorer's name: an edited file is another scorer. Versions of all templates are part of a
+    A user's file is pinned to its content (``mine.toml@1a2b3c4d``), which becomes part of the
+    scorer's name: an edited file makes another scorer. The versions of all templates are part of a
     scorer's signature and the run's fingerprint.
     """
 
     @staticmethod
     def prompts(value: str) -> tuple[str, ...]:
-        """Templates that the parameter names; asked by the registry."""
+        """Return the templates named in the parameter, for the registry."""
         return (value,)
 
     @classmethod
@@ -219,14 +221,15 @@ class PromptName(str):
 
 
 def pinned(name: str) -> str:
-    """``name``, of a file with its version: ``mine.toml@1a2b3c4d``."""
+    """Return ``name``, or for a file its name with version: ``mine.toml@1a2b3c4d``."""
     prompt = load_prompt(name)
     return prompt.identity if _is_file(name) else name
 
 
 def prompt_identity(name: str) -> str:
-    """``name@version`` of a template. Of a pinned file that is its name, whatever has become of
-    the file since.
+    """Return ``name@version`` of a template.
+
+    For a pinned file it is the given name, even if the file has changed since.
 
     Raises:
         UsageError: see :func:`load_prompt`.
@@ -235,18 +238,18 @@ def prompt_identity(name: str) -> str:
 
 
 def prompt_names() -> list[str]:
-    """Names of the templates that come with the package, sorted."""
+    """Return the sorted names of the package's templates."""
     files = resources.files("veridical.prompts").iterdir()
     return sorted(f.name[: -len(".toml")] for f in files if f.name.endswith(".toml"))
 
 
 def load_prompt(name: str) -> Prompt:
-    """The template called ``name``, or in the file of that path (``.toml``).
+    """Load the template called ``name``, or from the file of that path (``.toml``).
 
-    A path may end in ``@`` and a version, which the file must then still have.
+    A path may end in ``@`` and a version, which the file must then have.
 
     Raises:
-        UsageError: there is none, it cannot be read, it is no template, or has changed.
+        UsageError: it does not exist, cannot be read, is not a template, or has changed.
     """
     return _from_file(name) if _is_file(name) else _packaged(name)
 
@@ -269,8 +272,8 @@ def _from_file(name: str) -> Prompt:
         path, version = name, ""
     try:
         status = Path(path).stat()
-        if status.st_size > _MOST:
-            raise UsageError(f"prompt {path} is larger than {_MOST} bytes")
+        if status.st_size > _MAX_TEMPLATE_BYTES:
+            raise UsageError(f"prompt {path} is larger than {_MAX_TEMPLATE_BYTES} bytes")
         prompt = _read(path, status.st_mtime_ns, status.st_size)
     except OSError as e:
         raise UsageError(f"cannot read prompt {path}: {e.strerror or e}") from None
@@ -285,7 +288,7 @@ def _read(path: str, modified: int, size: int) -> Prompt:
 
 
 def _noted(turns: list[Turn], note: str | None) -> list[Turn]:
-    """``turns`` that say what fences are: by a template's own note, or in the system message."""
+    """Add the instruction on fences to ``turns``: the template's note, or the system message."""
     first = turns[0]
     if note is not None:
         return [Turn(first.role, f"{note}\n\n{first.content}"), *turns[1:]]
@@ -302,10 +305,10 @@ def _parsed(name: str, content: bytes) -> Prompt:
     unknown = sorted(set(table) - {f.name for f in fields(_File)})
     if unknown:
         known = ", ".join(sorted(f.name for f in fields(_File)))
-        raise UsageError(f"unknown {', '.join(unknown)}; a template has {known}")
+        raise UsageError(f"unknown keys: {', '.join(unknown)}; a template takes {known}")
     file = settings(_File, table, "template")
     if file.explains and file.explained is not None:
-        raise UsageError("explains excludes [[explained]]")
+        raise UsageError("explains cannot be combined with [[explained]]")
     turns = _turns(file.message, "message")
     explained = None if file.explained is None else _turns(file.explained, "explained")
     verdict = file.verdict
@@ -326,25 +329,27 @@ def _parsed(name: str, content: bytes) -> Prompt:
         note=file.note,
     )
     if verdict is not None and not all(t[-1].role == "user" for t in (turns, explained or turns)):
-        raise UsageError("before a verdict, the last message must be the user's")
+        raise UsageError("with a [verdict], the last message must have the role user")
     reserved = sorted(prompt.parts & _OPTIONS)
     if reserved:
-        raise UsageError(f"a part cannot be called {', '.join(reserved)}")
+        raise UsageError(f"reserved name of a part: {', '.join(reserved)}; choose another")
     if explained and prompt.parts != {n for t in explained for n in _PLACE.findall(t.content)}:
-        raise UsageError("[[explained]] must have the parts of [[message]]")
+        raise UsageError("[[explained]] must have the same parts as [[message]]")
     return prompt
 
 
 def _turns(rows: Sequence[Any], key: Literal["message", "explained"]) -> tuple[Turn, ...]:
     if not rows:
-        raise UsageError(f"it has no [[{key}]]")
+        raise UsageError(f"[[{key}]] is missing")
     turns = []
     for i, row in enumerate(rows):
         good = isinstance(row, dict) and set(row) == {"role", "content"}
         if not good or row["role"] not in _ROLES or not isinstance(row["content"], str):
-            raise UsageError(f"[[{key}]] takes a role ({', '.join(_ROLES)}) and a text as content")
+            raise UsageError(
+                f"[[{key}]] must have a role ({', '.join(_ROLES)}) and a text as content"
+            )
         if row["role"] == "system" and i > 0:
-            raise UsageError("only the first message can be the system's")
+            raise UsageError("only the first message can have the role system")
         if not row["content"].strip():
             raise UsageError(f"[[{key}]] has a message without text")
         turns.append(Turn(row["role"], row["content"]))

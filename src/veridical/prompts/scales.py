@@ -1,4 +1,4 @@
-"""What a judge may answer, and what each answer is worth."""
+"""Allowed answers of a judge and their values."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ class Choice(NamedTuple):
     """One of several answers.
 
     Attributes:
-        name: as it is asked for and reported.
-        value: its worth, in the paper's own numbers.
-        words: wordings that mean it, the name among them.
+        name: name in prompts and results.
+        value: its value, on the paper's scale.
+        words: accepted wordings, including the name.
     """
 
     name: str
@@ -25,8 +25,11 @@ class Choice(NamedTuple):
 
 @dataclass(frozen=True)
 class Choices:
-    """A verdict is one of a few answers. ``best`` and ``worst`` are values, not names: the risk of
-    a value is its distance from ``best``, as a share of the way to ``worst``."""
+    """A verdict scale of a few named answers.
+
+    ``best`` and ``worst`` are values, not names: the risk of a value is its distance from ``best``,
+    as a share of the distance to ``worst``.
+    """
 
     choices: tuple[Choice, ...]
     best: float
@@ -39,22 +42,24 @@ class Choices:
         return next(c for c in self.choices if c.name == name)
 
     def schema(self) -> dict[str, Any]:
-        """JSON schema of the verdict."""
+        """Return the JSON schema of the verdict."""
         return {"type": "string", "enum": [c.name for c in self.choices]}
 
     def wanted(self) -> str:
-        """What stands for the verdict where a model is told of the JSON."""
+        """Return the description of the verdict in a prompt's JSON form."""
         return " or ".join(f'"{c.name}"' for c in self.choices)
 
     def example(self) -> str:
-        """One of the verdicts."""
+        """Return an example verdict."""
         return self.choices[0].name
 
 
 @dataclass(frozen=True)
 class Numbers:
-    """A verdict is a number from ``low`` to ``high``, whole where ``whole``. ``best`` and
-    ``worst`` are the two ends: which of them is good."""
+    """A verdict scale of numbers from ``low`` to ``high``, integers if ``whole``.
+
+    ``best`` and ``worst`` are the two ends.
+    """
 
     low: float
     high: float
@@ -66,7 +71,7 @@ class Numbers:
         return _risk(value, self.best, self.worst)
 
     def schema(self) -> dict[str, Any]:
-        """JSON schema of the verdict."""
+        """Return the JSON schema of the verdict."""
         return {
             "type": "integer" if self.whole else "number",
             "minimum": int(self.low) if self.whole else self.low,
@@ -74,11 +79,11 @@ class Numbers:
         }
 
     def wanted(self) -> str:
-        """What stands for the verdict where a model is told of the JSON."""
+        """Return the description of the verdict in a prompt's JSON form."""
         return f"a number from {self.low:g} to {self.high:g}"
 
     def example(self) -> str:
-        """One of the verdicts."""
+        """Return an example verdict."""
         return f"{self.low:g}"
 
 
@@ -90,10 +95,10 @@ def _risk(value: float, best: float, worst: float) -> float:
 
 
 def scale_of(table: Mapping[str, Any]) -> Scale:
-    """The scale that a template's ``[verdict]`` table describes.
+    """Parse the scale in a template's ``[verdict]`` table.
 
     Raises:
-        UsageError: it describes none.
+        UsageError: the table is invalid.
     """
     kind = table.get("kind")
     if kind == "choice":
@@ -114,13 +119,13 @@ def _choices(table: Mapping[str, Any]) -> Choices:
     for name, value in values.items():
         others = words.get(name, [])
         if not _number(value) or not name.strip():
-            raise UsageError(f"verdict.values: {name!r} must be worth a number")
+            raise UsageError(f"verdict.values: the value of {name!r} must be a number")
         if not isinstance(others, list) or not all(isinstance(w, str) and w for w in others):
             raise UsageError(f"verdict.words.{name} must be a list of texts")
         choice = Choice(name, float(value), tuple(dict.fromkeys([name, *others])))
         for word in choice.words:
             if taken.setdefault(word.casefold(), name) != name:
-                raise UsageError(f"verdict.words: {word!r} means two answers")
+                raise UsageError(f"verdict.words: {word!r} belongs to two answers")
         choices.append(choice)
     unknown = sorted(set(words) - set(values))
     if unknown:
@@ -144,7 +149,9 @@ def _numbers(table: Mapping[str, Any]) -> Numbers:
 
 def _ends(low: float, high: float, best: Any) -> tuple[float, float]:
     if not low < high or best not in (low, high):
-        raise UsageError(f"verdict.best must be the least value, {low:g}, or the largest, {high:g}")
+        raise UsageError(
+            f"verdict.best must be the smallest value, {low:g}, or the largest, {high:g}"
+        )
     return (high, low) if best == high else (low, high)
 
 
@@ -155,4 +162,4 @@ def _number(value: Any) -> bool:
 def _only(table: Mapping[str, Any], known: set[str]) -> None:
     unknown = sorted(set(table) - known)
     if unknown:
-        raise UsageError(f"verdict does not know {', '.join(unknown)}; it takes {sorted(known)}")
+        raise UsageError(f"unknown keys in verdict: {', '.join(unknown)}; it takes {sorted(known)}")

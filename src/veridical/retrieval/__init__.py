@@ -1,1 +1,1 @@
-"""Sources that a record does not have: a corpus, a search service, and what is asked of them."""
+"""Retrieval of contexts: corpora, search services, and queries."""

@@ -1,4 +1,4 @@
-"""What is searched for: the statements of an answer, or a question that a language model writes."""
+"""Search queries: statements of an answer, or an LLM's question."""
 
 from __future__ import annotations
 
@@ -16,19 +16,21 @@ if TYPE_CHECKING:
 
 #: ``sentences``: each sentence of the response. ``llm``: one question for the response.
 Queries = Literal["sentences", "llm"]
-#: Templates: with the record's question, and without one.
+#: Templates with and without the record's question.
 PROMPTS = ("refchecker_query_question", "refchecker_query")
-#: Code points of the prompt that are put before a sentence: its last ones, where a question is.
+#: Code points from the end of the prompt, where a question is, that precede a sentence.
 _ASKED = 300
-#: Code points of a written query; tokens of the reply.
+#: Maximum code points of a query; maximum tokens of the reply.
 _LONGEST, _TOKENS = 400, 128
-#: Troubles that are of the one request: others may be answered.
+#: Failures of a single request; others may succeed.
 _OF_THE_REQUEST = frozenset({"malformed", "length", "empty", "refused"})
 
 
 def queries_of(record: Record) -> list[str]:
-    """Each sentence of the response, after the end of the prompt's text, which tells whom or what
-    "it" is about (as FActScore puts the topic before the fact)."""
+    """Return each sentence of the response, preceded by the end of the prompt.
+
+    The prompt shows what "it" refers to (as FActScore puts the topic before the fact).
+    """
     question = _prompt(record)[-_ASKED:].strip()
     sentences = [s.text.strip() for s in record.sentences if s.text.strip()]
     return list(dict.fromkeys(f"{question} {s}".strip() for s in sentences))
@@ -45,25 +47,27 @@ def _prompt(record: Record) -> str:
 
 
 class QueryWriter:
-    """Has a language model write one question for each response, to search by.
+    """A writer of one search question per response, by a language model.
 
-    What it writes is a query and nothing else: one line of at most 400 characters.
+    A query is one line of at most 400 characters.
 
     Args:
         chat: the model.
 
-    Source: the retriever in the released code of Hu et al. 2024 (RefChecker), which writes it by
-    the response alone; where the record has a question, it is shown here too.
+    Source: the retriever in the released code of Hu et al. 2024 (RefChecker), which shows the
+    response alone; here the record's question is shown too.
     """
 
     def __init__(self, chat: Chat) -> None:
         self._chat = chat
 
     async def write(self, records: Sequence[Record]) -> list[list[str] | str]:
-        """The queries of each record: one, none for a blank response, or why none was written.
+        """Return the queries of each record, or the reason why there are none.
+
+        There is one per response, and none for a blank response.
 
         Raises:
-            LlmError: the model cannot be asked.
+            LlmError: the model cannot be called.
         """
         asked = [r for r in records if r.response.strip()]
         replies = await self._chat.chat_each([_request(r) for r in asked]) if asked else []

@@ -1,4 +1,4 @@
-"""Records without contexts, given those that a retriever finds for them."""
+"""Retrieval of contexts for records without any."""
 
 from __future__ import annotations
 
@@ -24,35 +24,34 @@ if TYPE_CHECKING:
 
 #: The file of retrieved contexts in a run directory.
 CONTEXTS = "contexts.jsonl"
-#: What a record's meta has of the retrieval.
+#: Key of the retrieval in a record's meta.
 META = "retrieval"
-#: Passages a statement.
+#: Passages per statement.
 TOP = 3
-#: Passages a record.
+#: Passages per record.
 MOST = 100
 
-_MAY_LACK = frozenset({"title", "unread"})  # left out of a line where there is nothing to say
+_MAY_LACK = frozenset({"title", "unread"})  # omitted from a line if empty
 
 Submit = Callable[[Coroutine[Any, Any, Any]], "Future[Any]"]
 
 
 class RetrievedSource:
-    """A :class:`~veridical.io.Source` that gives records without contexts those that are found
-    for their responses. Other records pass as they are.
+    """A :class:`~veridical.io.Source` that adds retrieved contexts to records.
 
-    What was found is kept in a file of the run directory, in input order; read again, it comes
-    from there. A record whose retrieval was refused is a row error.
+    Other records are unchanged. Contexts are stored in a file of the run directory, in input order;
+    a second reading takes them from there. A record with a rejected query is a row error.
 
     Args:
         inner: the records.
-        folder: the run directory that keeps what is found.
+        folder: the run directory for the contexts.
         top: passages for each statement of a response.
-        retriever: finds passages; None reads what is there, and leaves records without out.
+        retriever: source of passages; None reads stored ones and skips records without.
         submit: runs a coroutine on the retriever's event loop. Rows are read in another thread.
         writer: writes the queries; None searches for each sentence of a response.
-        limit: for rows from this one on nothing is retrieved.
-        key: of the run, see :class:`~veridical.files.rowlog.RowLog`; default: the fingerprint.
-        unsealed: contexts are read that this computer did not seal.
+        limit: number of rows to process.
+        key: key of the run, see :class:`~veridical.files.rowlog.RowLog`; default: the fingerprint.
+        unsealed: also read contexts without this computer's seal.
     """
 
     def __init__(
@@ -69,7 +68,7 @@ class RetrievedSource:
         unsealed: bool = False,
     ) -> None:
         if top < 1:
-            raise UsageError(f"at least 1 passage a statement must be asked for, not {top}")
+            raise UsageError(f"--corpus-top must be at least 1, not {top}")
         self.inner = inner
         self.read = inner.read
         self.top = top
@@ -85,11 +84,11 @@ class RetrievedSource:
 
     @property
     def given(self) -> InputSource:
-        """The rows of the input."""
+        """Return the input source."""
         return self.inner.given
 
     def fingerprint(self) -> str:
-        """The fingerprint of the records, before anything is retrieved for them."""
+        """Return the fingerprint of the records before retrieval."""
         return self.inner.fingerprint()
 
     def describe(self) -> list[dict[str, Any]]:
@@ -105,10 +104,10 @@ class RetrievedSource:
         return self.inner.fraction()
 
     def rows(self, start: int = 0) -> Iterator[Record | RowError]:
-        """Records and row errors in input order, from ordinal ``start`` on.
+        """Yield records and row errors in input order, starting at ordinal ``start``.
 
         Raises:
-            ModelError: the retriever cannot be asked.
+            ModelError: the retriever cannot be called.
         """
         log = self._log
         rows = self.inner.rows(start)
@@ -129,20 +128,19 @@ class RetrievedSource:
 
     @property
     def keeps(self) -> bool:
-        """Whether there are contexts from before."""
+        """Return True if there are contexts of an earlier run."""
         return bool(self._log.files())
 
     def lost(self, done: Rows, distrusted: Distrusted) -> Rows:
-        """Records among the rows ``done`` whose contexts are not kept: their line is damaged or
-        gone.
+        """Return the rows of ``done`` without stored contexts: the line is damaged or missing.
 
         Args:
-            distrusted: is told of lines that are not used.
+            distrusted: receives the lines that are not used.
         """
         from veridical.sampling.stream import SampledSource
 
         lost = Rows()
-        rows = (  # an answered prompt keeps the contexts that it had
+        rows = (  # an answered prompt keeps its contexts
             (row for row, _ in self.inner.joined())
             if isinstance(self.inner, SampledSource)
             else self.inner.rows()
@@ -188,7 +186,7 @@ class RetrievedSource:
                 return RowError(record.row, str(path), None, None, error)
             contexts = tuple(Context(id=c["id"], text=c["text"]) for c in content["contexts"])
             meta = {**record.meta, META: content[META]}
-        except (ValueError, KeyError, TypeError):  # of a run that nothing vouches for
+        except (ValueError, KeyError, TypeError):  # from a run without a valid seal
             raise UsageError(f"{path}: not a line of retrieved contexts: {line[:80]!r}") from None
         return record.model_copy(update={"contexts": contexts, "meta": meta})
 
@@ -196,7 +194,7 @@ class RetrievedSource:
 async def retrieve(
     retriever: Retriever, records: Sequence[Record], top: int, writer: QueryWriter | None = None
 ) -> list[bytes]:
-    """A line for each record: row, id, and what was found for it, or why nothing could be.
+    """Return a line per record: row, id, and its passages or the reason why there are none.
 
     Args:
         writer: writes the queries; None searches for each sentence.
@@ -208,7 +206,7 @@ async def retrieve(
     try:
         flat = iter(await retriever.search([q for qs in asked for q in qs], top))
         outcomes = [[next(flat) for _ in qs] for qs in asked]
-    except RefusedQuery:  # of one record, perhaps: each is asked for by itself
+    except RefusedQuery:  # may concern one record only, so each is retried alone
         outcomes = [await _alone(retriever.search(qs, top)) for qs in asked]
     found = iter(outcomes)
     lines = []
@@ -233,7 +231,7 @@ def _line(record: Record, name: str, outcome: list[list[Found]] | str) -> dict[s
         return {**fields, "error": outcome}
     distinct: dict[str, Found] = {}
     longest = max(map(len, outcome), default=0)
-    for rank in range(longest):  # the best of every statement before the second best of any
+    for rank in range(longest):  # the best passage of every statement before any second best
         for passages in outcome:
             for passage in passages[rank : rank + 1]:
                 distinct.setdefault(passage.text, passage)
@@ -253,10 +251,10 @@ def _wants(row: Record) -> bool:
 
 
 def identity(retriever: Retriever, top: int, writer: str | None = None) -> dict[str, Any]:
-    """What retrieved contexts depend on, besides the records: a part of a run's fingerprint.
+    """Return the part of a run's fingerprint that retrieved contexts depend on.
 
     Args:
-        writer: identity of the LLM that writes the queries; None where none does.
+        writer: identity of the LLM that writes the queries, if any.
     """
     text = json.dumps(dict(retriever.identity()), sort_keys=True)
     digest = hashlib.blake2b(text.encode(), digest_size=8).hexdigest()

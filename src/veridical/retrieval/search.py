@@ -1,7 +1,7 @@
-"""Retrievers: what finds passages for the statements of an answer.
+"""Retrievers: passage search for the statements of an answer.
 
-A corpus of the user's own is one (:mod:`veridical.retrieval.corpus`), a search service another. The
-latter is configured in ``veridical.toml``:
+A retriever is a corpus of the user's files (:mod:`veridical.retrieval.corpus`) or a search service.
+The latter is configured in ``veridical.toml``:
 
 .. code-block:: toml
 
@@ -29,28 +29,28 @@ from veridical.errors import UsageError, unknown_name
 from veridical.llm.configuration import Section, read_section, sections
 from veridical.llm.endpoints import key_from
 
-#: Before the name of a search service.
+#: Prefix of a search service's name.
 SEARCH = "search:"
-#: Pages of a query that may be fetched.
+#: Maximum pages fetched per query.
 MOST_PAGES = 10
-#: What a header's name may be (RFC 9110, section 5.6.2).
+#: Valid header names (RFC 9110, section 5.6.2).
 _HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 
 
 @dataclass(frozen=True)
 class Found:
-    """A passage that a retriever found.
+    """A passage found by a retriever.
 
     Attributes:
-        id: what the record's context is called: it tells where the passage is from.
+        id: id of the record's context, which gives the passage's origin.
         text: the passage.
-        source: document or address it is from.
-        start, end: where it stands in the document's text, in code points; None if unknown.
-        page: page it begins on, from 1; None where there are none.
-        title: of the document, or nothing.
+        source: its document or address.
+        start, end: its place in the document's text, in code points; None if unknown.
+        page: page of its start, from 1; None without pages.
+        title: title of the document, or empty.
         score: the larger the better; comparable within one query only.
-        unread: why the page at ``source`` was not read, so that this is what the search service
-            says of it; nothing where it was read, or was not to be.
+        unread: the reason why the page at ``source`` could not be read, in which case the text is
+            the search service's; empty otherwise.
     """
 
     id: str
@@ -65,54 +65,54 @@ class Found:
 
 
 class Retriever(Protocol):
-    """Finds passages. ``name`` is for people."""
+    """A passage search. ``name`` is for display."""
 
     name: str
 
     def identity(self) -> Mapping[str, Any]:
-        """All that the passages depend on, as JSON: a part of a run's fingerprint."""
+        """Return all that the passages depend on, as JSON, for a run's fingerprint."""
         ...
 
     async def search(self, queries: Sequence[str], k: int) -> list[list[Found]]:
-        """At most ``k`` passages for each query, best first.
+        """Return at most ``k`` passages for each query, best first.
 
         Raises:
-            ModelError: it cannot be asked, or gives no usable answer.
-            RefusedQuery: it will not answer one of these queries, and may answer others.
+            ModelError: the call fails, or the reply is unusable.
+            RefusedQuery: one of these queries is rejected; others may succeed.
         """
         ...
 
     async def close(self) -> None:
-        """Let go of what it holds. Whoever made it does this."""
+        """Release resources; called by the creator."""
         ...
 
 
 class RefusedQuery(Exception):
-    """A retriever does not answer a query; what it says of that."""
+    """Rejection of a query by a retriever, with its message."""
 
 
 @dataclass(frozen=True)
 class SearchService:
-    """A search service that answers a query by HTTP with JSON.
+    """A search service that answers an HTTP query with JSON.
 
     Attributes:
-        name: of its section in ``veridical.toml``.
-        url: the address that queries go to. Redirects are not followed. Pages that results name are
-            not fetched but by :class:`~veridical.retrieval.search_pages.PageSearch`.
+        name: name of its section in ``veridical.toml``.
+        url: the address for queries. Redirects are not followed. Result pages are fetched only by
+            :class:`~veridical.retrieval.search_pages.PageSearch`.
         method: ``POST`` sends the query as a JSON object, ``GET`` as parameters of the address.
-        query: name of the parameter that takes the query.
-        count: of the one that takes how many results are wanted; None sends none.
+        query: name of the parameter for the query.
+        count: name of the parameter for the number of results; None sends none.
         parameters: sent with every query.
         key_env: environment variable with the key; None sends none.
-        key_header: header the key is sent in; ``Authorization`` has ``Bearer`` before it.
-        results: where in the reply the list of results is: names, and places in lists, apart by
-            full stops; nothing where the reply is the list.
-        text: where in a result its text is. Several that are there are joined by newlines.
-        title, source, id: where those are; None where there are none.
-        longest_query: code points of a query; of a longer one the end is left out.
-        timeout: seconds for one attempt.
-        attempts: tries a query, from 1.
-        max_concurrency: most queries under way at once, from 1.
+        key_header: header for the key; ``Authorization`` adds ``Bearer``.
+        results: path of the list of results in the reply: names and list indices, separated by full
+            stops; empty if the reply is the list.
+        text: path of the text in a result. Several texts are joined by newlines.
+        title, source, id: paths of these fields; None if there are none.
+        longest_query: maximum code points of a query; longer ones are truncated.
+        timeout: timeout in seconds per attempt.
+        attempts: attempts per query, at least 1.
+        max_concurrency: maximum queries in flight, at least 1.
     """
 
     name: str
@@ -139,21 +139,21 @@ class SearchService:
             parts = urlsplit(self.url)
             port = parts.port
         except ValueError as e:
-            raise UsageError(f"{where}: {self.url!r} is no address: {e}") from None
+            raise UsageError(f"{where}: {self.url!r} is not a URL: {e}") from None
         if parts.scheme not in ("http", "https") or not parts.hostname or port == 0:
-            raise UsageError(f"{where}: {self.url!r} is no http(s) address")
+            raise UsageError(f"{where}: {self.url!r} is not an http(s) URL")
         if "@" in parts.netloc:
-            raise UsageError(f"{where}: an address holds no credentials: name key_env")
+            raise UsageError(f"{where}: url must not contain credentials; set key_env")
         if parts.fragment or (parts.query and self.method == "GET"):
             raise UsageError(
-                f"{where}: put what follows '?' or '#' in {self.url!r} into parameters"
+                f"{where}: url must not contain '?' or '#': {self.url!r}; use parameters"
             )
         if self.method not in ("GET", "POST"):
             raise UsageError(f"{where}: method must be GET or POST, not {self.method!r}")
         if not _HEADER.fullmatch(self.key_header):
-            raise UsageError(f"{where}: {self.key_header!r} is no name of a header")
+            raise UsageError(f"{where}: {self.key_header!r} is not a header name")
         if not self.text or not self.query:
-            raise UsageError(f"{where}: text and query must name something")
+            raise UsageError(f"{where}: text and query must not be empty")
         if min(self.attempts, self.max_concurrency, self.longest_query) < 1:
             raise UsageError(
                 f"{where}: attempts, max_concurrency and longest_query must be at least 1"
@@ -162,15 +162,15 @@ class SearchService:
             raise UsageError(f"{where}: timeout must be a positive number of seconds")
 
     def key(self) -> str | None:
-        """The key, from the environment.
+        """Return the key from the environment.
 
         Raises:
-            UsageError: the variable that should hold it is not set, or holds no usable key.
+            UsageError: the variable is not set, or its value is not a valid key.
         """
         return key_from(self.key_env, f"search {self.name!r}")
 
     def identity(self) -> dict[str, Any]:
-        """All that its results depend on. Not its name, its key or its limits."""
+        """Return all that its results depend on, without its name, key and limits."""
         names = ("url", "method", "query", "count", "results", "title", "source", "id")
         plain = {name: getattr(self, name) for name in names}
         return {
@@ -182,10 +182,10 @@ class SearchService:
 
 
 def find_service(name: str) -> SearchService:
-    """The search service of ``[search.NAME]`` in ``veridical.toml``.
+    """Return the search service of ``[search.NAME]`` in ``veridical.toml``.
 
     Raises:
-        UsageError: there is none, or its section is not as it should be.
+        UsageError: there is none, or its section is invalid.
     """
     services = sections("search", {})
     if name not in services:

@@ -1,4 +1,4 @@
-"""A search service asked by HTTP: a query out, passages in, or an error."""
+"""HTTP client of search services."""
 
 from __future__ import annotations
 
@@ -24,36 +24,36 @@ from veridical.llm.retries import AttemptError, Attempts, retry_after, trouble_o
 from veridical.retrieval.corpus.pieces import pieces
 from veridical.retrieval.search import Found, RefusedQuery, SearchService
 
-#: Bytes of a reply, packed and unpacked.
+#: Maximum bytes of a reply, compressed and decompressed.
 LONGEST_BODY = 8 * 2**20
-#: Code points of a result's text that are taken; more is not a passage of a search result.
+#: Maximum code points of a result's text; a longer one is not a search passage.
 LONGEST_TEXT = 200_000
 _LONGEST_ID = 500
-#: Statuses of a query that is not answered, where others may be.
+#: Statuses of a rejected query; others may succeed.
 _OF_THE_QUERY = frozenset({400, 413, 414, 422, 451})
 
 
 class HttpSearch:
-    """A :class:`~veridical.retrieval.search.Retriever` that asks a search service.
+    """A :class:`~veridical.retrieval.search.Retriever` over a search service.
 
     Args:
-        http: for tests; by default one of its own, which takes proxies from the environment.
+        http: client for tests; by default a new one, with proxies from the environment.
     """
 
     def __init__(self, service: SearchService, http: httpx.AsyncClient | None = None) -> None:
         self.name = f"search:{service.name}"
         self.service = service
-        self.asked = 0  # queries sent, repeated attempts aside
+        self.asked = 0  # queries sent, without repeated attempts
         self._own = http is None
         self._http = http
         self._free: asyncio.Semaphore | None = None
 
     def identity(self) -> dict[str, Any]:
-        """All that the passages depend on: the service's identity."""
+        """Return the service's identity, which all passages depend on."""
         return {"kind": "search", **self.service.identity()}
 
     async def search(self, queries: Sequence[str], k: int) -> list[list[Found]]:
-        """At most ``k`` results for each query. Equal queries are sent once."""
+        """Return at most ``k`` results for each query; equal queries are sent once."""
         if self._http is None:
             self._http = open_http()
         if self._free is None:
@@ -86,7 +86,7 @@ class HttpSearch:
                 await asyncio.sleep(wait)
 
     async def _reply(self, query: str, k: int) -> Any:
-        """What the service answers, as JSON."""
+        """Return the service's reply as JSON."""
         service, http = self.service, self._http
         assert http is not None
         key = service.key()
@@ -105,7 +105,7 @@ class HttpSearch:
         if status != 200:
             message = body.decode("utf-8", "replace")
             if 300 <= status < 400:
-                message = "redirects are not followed; give the final address"
+                message = "redirects are not followed; set url to the final address"
             trouble, _ = trouble_of(status)
             self._fail(trouble, f"HTTP {status}: {message}", key, status, response.headers)
         try:
@@ -132,13 +132,13 @@ class HttpSearch:
                 extensions={"timeout": httpx.Timeout(None, connect=connect).as_dict()},
             )
         except (ValueError, TypeError, httpx.InvalidURL) as e:
-            self._fail("rejected", f"this cannot be sent: {type(e).__name__}: {e}", key, 400)
+            self._fail("rejected", f"the query cannot be sent: {type(e).__name__}: {e}", key, 400)
 
     def _passages(self, reply: Any, k: int) -> list[Found]:
         service = self.service
         results = _at(reply, service.results)
         if results is None and isinstance(reply, dict) and not reply.get("error"):
-            return []  # services leave the list out where they find nothing
+            return []  # services omit an empty list
         if not isinstance(results, list):
             self._fail("rejected", f"the reply has no list {service.results!r}", None)
         passages: list[Found] = []
@@ -174,7 +174,7 @@ class HttpSearch:
 
 
 def _at(value: Any, path: str | None) -> Any:
-    """What stands at ``path``, such as ``web.results`` or ``0.hits``; None if nothing does."""
+    """Return the value at ``path``, such as ``web.results`` or ``0.hits``, or None."""
     if path is None:
         return None
     for name in path.split(".") if path else ():
@@ -188,7 +188,7 @@ def _at(value: Any, path: str | None) -> Any:
 
 
 def _text(value: Any) -> str:
-    """A text that a record can carry, or nothing."""
+    """Return a text that a record can hold, or an empty one."""
     if isinstance(value, int) and not isinstance(value, bool):
         return str(value)
     if not isinstance(value, str):

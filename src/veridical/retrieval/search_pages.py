@@ -1,7 +1,7 @@
-"""The pages that a search service finds, read: passages of their text in place of snippets.
+"""Search over full result pages instead of snippets.
 
-Source: the retriever in the released code of Hu et al. 2024 (RefChecker), which searches by one
-question, reads the pages of the first three results, cuts them into passages, and takes the best
+Source: the retriever in the released code of Hu et al. 2024 (RefChecker). It searches by one
+question, reads the pages of the first three results, splits them into passages, and takes the best
 three by BM25.
 """
 
@@ -24,29 +24,29 @@ from veridical.retrieval.corpus.reader import CutDocument, FileReader
 from veridical.retrieval.search import Found, Retriever
 from veridical.text.words import words
 
-#: Seconds and bytes for the process that takes a page's text out of its markup.
+#: Timeout in seconds and memory limit in bytes of the process that extracts a page's text.
 _SECONDS, _MEMORY = 20.0, 2 << 30
-#: Code points of pages that are kept: statements of one answer, and answers to one question, find
-#: the same pages.
+#: Code points of cached pages: statements of one answer, and answers to one question, find the same
+#: pages.
 _KEPT = 20_000_000
-#: Pages that are fetched at once.
+#: Pages fetched concurrently.
 _AT_ONCE = 8
-#: A page's text with the places of its passages, or why it cannot be had.
+#: A page's text with the places of its passages, or the reason why it is unavailable.
 _Read = CutDocument | str
 
 
 class PageSearch:
-    """A :class:`~veridical.retrieval.search.Retriever` over another: reads the pages that the first
-    results of each query name, and finds the best passages of all of them, and of what the
-    service itself says, by BM25.
+    """A :class:`~veridical.retrieval.search.Retriever` that reads the pages of another's results.
 
-    Pages come from public addresses alone and within bounds (:mod:`veridical.io.public_pages`).
-    Their text is taken out of the markup as a corpus' is, in a process of its own. Where a page
-    cannot be read, the service's text stands, and says why (:attr:`Found.unread`).
+    It reads the pages of the first results of each query, and ranks their passages and the
+    service's own texts by BM25. Pages are fetched from public addresses only and within limits
+    (:mod:`veridical.io.public_pages`). Their text is extracted as for a corpus, in a separate
+    process. If a page cannot be read, the service's text is used, with the reason
+    (:attr:`Found.unread`).
 
     Args:
-        inner: the search service. It is closed with this object.
-        pages: how many results a query are read, at least 1.
+        inner: the search service, closed with this object.
+        pages: number of results per query that are read, at least 1.
         fetching: for tests.
     """
 
@@ -64,11 +64,11 @@ class PageSearch:
         self._folder: TemporaryFolder | None = None
 
     def identity(self) -> dict[str, Any]:
-        """All that the passages depend on, but for what the pages say when they are read."""
+        """Return all that the passages depend on, except the pages' content."""
         return {**self._inner.identity(), "pages": self.pages}
 
     async def search(self, queries: Sequence[str], k: int) -> list[list[Found]]:
-        """At most ``k`` passages for each query. A page is fetched once for all queries."""
+        """Return at most ``k`` passages for each query; each page is fetched once."""
         found = await self._inner.search(queries, max(k, self.pages))
         tasks = [
             asyncio.ensure_future(self._best(query, results, k))
@@ -95,7 +95,7 @@ class PageSearch:
         return await asyncio.to_thread(_ranked, query, passages, k)
 
     async def _text(self, url: str) -> _Read:
-        """The text of a page, or why it is not read."""
+        """Return the text of a page, or the reason why it is not read."""
         if url in self._kept:
             self._kept.move_to_end(url)
             return self._kept[url]
@@ -121,14 +121,14 @@ class PageSearch:
             return await asyncio.to_thread(self._taken_out, page)
 
     def _taken_out(self, page: Page) -> _Read:
-        """The text of ``page``, as a corpus' files are read."""
+        """Extract the text of ``page``, as for a corpus' files."""
         with self._reading:
             try:
                 if self._folder is None:
                     self._folder = TemporaryFolder("pages")
                 path = Path(self._folder.path) / "page"
                 data = page.body
-                if page.charset is not None:  # what the headers say counts (RFC 9110, 8.3)
+                if page.charset is not None:  # the headers take precedence (RFC 9110, 8.3)
                     data = b"\xef\xbb\xbf" + decoded(data, page.charset).encode("utf-8", "replace")
                 path.write_bytes(data)
                 entry = Entry(page.url, path, "html" if page.html else "text")
@@ -136,7 +136,7 @@ class PageSearch:
             except Unreadable as e:
                 return str(e)
             except OSError as e:
-                return f"its text cannot be kept: {e.strerror}"
+                return f"its text cannot be stored: {e.strerror}"
             return read if isinstance(read, CutDocument) else read.reason
 
     def _keep(self, url: str, text: _Read) -> None:
@@ -146,7 +146,7 @@ class PageSearch:
             self._size -= _size(self._kept.popitem(last=False)[1])
 
     async def close(self) -> None:
-        """Stop what is being fetched, and close all that is open, the service too."""
+        """Cancel downloads, and close all resources, including the service."""
         under_way = list(self._under_way.values())
         for task in under_way:
             task.cancel()
@@ -177,7 +177,7 @@ def _passages(source: str, page: CutDocument) -> list[Found]:
 
 
 def _ranked(query: str, passages: Sequence[Found], k: int) -> list[Found]:
-    """The best passages by BM25, equal ones in order."""
+    """Return the best passages by BM25, ties in order."""
     by_text: dict[str, Found] = {}
     for passage in passages:
         by_text.setdefault(passage.text, passage)

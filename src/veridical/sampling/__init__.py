@@ -1,1 +1,1 @@
-"""Sampling: prompts to answers, streamed, adaptive, over a grid of decodings."""
+"""Sampling of answers to prompts: streamed, adaptive, over decoding grids."""

@@ -1,24 +1,24 @@
-"""When more samples would not change the decision: a sequential test.
+"""Adaptive sampling: a sequential test that stops once the decision is certain.
 
-Sample i of a record is compared with its response by a model-free scorer, with that sample as
-the only evidence: a disagreement x_i in [0, 1]. The decision at stake is whether the mean of all
-``most`` of them is over the threshold. The draws are exchangeable, so the first k are a sample
-without replacement from the ``most``, whatever their distribution, and
+A model-free scorer compares sample i of a record with its response, with that sample as the only
+evidence: a disagreement x_i in [0, 1]. The decision is whether the mean of all ``most`` of them
+exceeds the threshold. The samples are exchangeable, so the first k are a sample without replacement
+from the ``most``, for any distribution, and
 
     K+_k = mean over c of prod_{i<=k} (1 + c (x_i - m_i) / m_i)
     K-_k = mean over c of prod_{i<=k} (1 + c (m_i - x_i) / (1 - m_i)),   c = 4/8, 5/8 .. 1,
     m_i  = (most * threshold - (x_1 + .. + x_{i-1})) / (most - i + 1)
 
 are non-negative supermartingales that start at 1 under "mean <= threshold" and under "mean >=
-threshold" respectively: m_i is the largest (smallest) mean that what is left can have. By Ville's
-inequality either reaches 1/alpha with probability at most alpha when its hypothesis is true, at
-any time. Sampling stops when one has and the mean so far lies on that side. So with probability
-at least 1 - alpha for each record, the decision is the one that all ``most`` samples would have
-given. (Waudby-Smith & Ramdas 2024, "Estimating means of bounded random variables by betting",
-JRSS B 86(1), sections 4 and 5: betting, and sampling without replacement.)
+threshold" respectively: m_i is the largest (smallest) possible mean of the rest. By Ville's
+inequality either reaches 1/alpha with probability at most alpha when its hypothesis is true, at any
+time. Sampling stops when one has and the mean so far lies on that side. So with probability at
+least 1 - alpha for each record, the decision is that of all ``most`` samples. (Waudby-Smith &
+Ramdas 2024, "Estimating means of bounded random variables by betting", JRSS B 86(1), sections 4 and
+5: betting, and sampling without replacement.)
 
-For scorers whose risk is the mean over the samples (``exact_match``, ``rouge_l``,
-``knowledge_f1``) that decision is the scorer's own.
+For scorers whose risk is a mean over the samples (``exact_match``, ``rouge_l``, ``knowledge_f1``)
+that decision is the scorer's own.
 """
 
 from __future__ import annotations
@@ -44,11 +44,11 @@ _ROUNDING = 1e-9
 
 
 class Race:
-    """The test of one record, draw by draw.
+    """The sequential test of one record, sample by sample.
 
     Args:
-        most: how many draws there can be.
-        threshold: of the mean disagreement, in (0, 1).
+        most: maximum number of samples.
+        threshold: threshold of the mean disagreement, in (0, 1).
         alpha: probability of a wrong early decision, in (0, 1).
     """
 
@@ -62,31 +62,31 @@ class Race:
         self._under = np.ones(len(_BETS))
 
     def copy(self) -> Race:
-        """A copy of the state, to try a continuation on."""
+        """Return a copy of the state, to test a continuation."""
         other = Race(self.most, self.threshold, self.alpha)
         other.drawn, other.total = self.drawn, self.total
         other._over, other._under = self._over.copy(), self._under.copy()
         return other
 
     def add(self, x: float) -> None:
-        """Take the next disagreement, in [0, 1]."""
+        """Add the next disagreement, in [0, 1]."""
         left = self.most - self.drawn
         middle = (self.most * self.threshold - self.total) / left
-        if _ROUNDING < middle < 1 - _ROUNDING:  # elsewhere it is settled, as decided() sees
+        if _ROUNDING < middle < 1 - _ROUNDING:  # otherwise decided() returns a side
             self._over *= 1 + _BETS * (x - middle) / middle
             self._under *= 1 + _BETS * (middle - x) / (1 - middle)
         self.drawn += 1
         self.total += x
 
     def decided(self) -> Side | None:
-        """The side the decision is on, or None while it is open."""
+        """Return the side of the decision, or None while it is open."""
         if not self.drawn:
             return None
         over = self.total / self.drawn > self.threshold
         if self.drawn == self.most:
             return "over" if over else "under"
         need = self.most * self.threshold - self.total
-        # The rest cannot bring the mean back.
+        # The rest cannot move the mean back.
         if need < -_ROUNDING:
             return "over"
         if need > self.most - self.drawn + _ROUNDING:
@@ -97,8 +97,10 @@ class Race:
         return None
 
     def least_more(self) -> int:
-        """The fewest further draws after which the decision can fall: those that all disagree, or
-        all agree, decide soonest, so fewer would be asked for in vain."""
+        """Return the minimum number of further samples before a decision is possible.
+
+        Samples that all disagree, or all agree, decide soonest, so fewer samples would be useless.
+        """
         best = self.most - self.drawn
         for x in (0.0, 1.0):
             trial = self.copy()
@@ -112,11 +114,11 @@ class Race:
 
 @dataclass(frozen=True)
 class Adaptive:
-    """How many samples a record gets: from ``least`` to ``most``.
+    """Limits of the number of samples per record, from ``least`` to ``most``.
 
     Attributes:
         scorer: model-free scorer of the disagreement, ``NAME`` or ``NAME(p=value)``.
-        threshold: on that scorer's risk.
+        threshold: threshold of that scorer's risk.
         alpha: probability of a wrong early decision, for each record.
     """
 
@@ -128,11 +130,13 @@ class Adaptive:
 
     def __post_init__(self) -> None:
         if not 1 <= self.least <= self.most:
-            raise UsageError(f"--n takes LEAST:MOST, from 1, not {self.least}:{self.most}")
+            raise UsageError(
+                f"--n takes LEAST:MOST with LEAST at least 1, not {self.least}:{self.most}"
+            )
         if not 0 < self.threshold < 1:
-            raise UsageError(f"the threshold must lie between 0 and 1, not {self.threshold}")
+            raise UsageError(f"threshold must be between 0 and 1, not {self.threshold}")
         if not 0 < self.alpha < 1:
-            raise UsageError(f"alpha must lie between 0 and 1, not {self.alpha}")
+            raise UsageError(f"alpha must be between 0 and 1, not {self.alpha}")
         _ = self._bound
 
     @cached_property
@@ -141,23 +145,26 @@ class Adaptive:
 
         bound, *others = resolve([self.scorer], against="samples")
         if others:
-            raise UsageError(f"adaptive sampling goes by one scorer, not {self.scorer!r}")
+            raise UsageError(f"adaptive sampling takes one scorer, not {self.scorer!r}")
         if bound.arguments.get("against") != "samples" and "samples" not in bound.needs:
-            raise UsageError(f"{bound.key} does not compare with samples")
+            raise UsageError(f"{bound.key} does not use samples; choose a scorer such as rouge_l")
         if bound.scorer.cost != "free":
             raise UsageError(
-                f"{bound.key} needs a model; adaptive sampling compares answers by a model-free "
+                f"{bound.key} needs a model; adaptive sampling takes a model-free "
                 "scorer, such as rouge_l or exact_match(normalize=true)"
             )
         return bound
 
     def race(self) -> Race:
-        """A test that has seen nothing yet."""
+        """Start a test for one record."""
         return Race(self.most, self.threshold, self.alpha)
 
     def disagreements(self, record: Record, texts: Sequence[str]) -> list[float] | None:
-        """The risk of ``record``'s response by each of ``texts`` as its only sample; None where
-        one has no score (a blank answer, say), so that nothing can be decided early."""
+        """Return the risk of ``record``'s response by each of ``texts`` as its only sample.
+
+        The result is None if one has no score (a blank answer, for example), so no early decision
+        is possible.
+        """
         from veridical.core.evidence import score_locally
         from veridical.core.records import Sample
 
@@ -172,10 +179,10 @@ class Adaptive:
 
 
 def parse_count(text: str) -> tuple[int, int]:
-    """``N`` or ``LEAST:MOST`` as (least, most).
+    """Parse ``N`` or ``LEAST:MOST`` as (least, most).
 
     Raises:
-        UsageError: it is neither.
+        UsageError: the text is neither.
     """
     low, colon, high = text.partition(":")
     try:

@@ -1,4 +1,4 @@
-"""A prompt and the replies to it as a line that reads back as a record."""
+"""A prompt and its replies as a line of JSON records."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _OF_AN_ANSWER = ("response", "samples", "logprobs", "given_sentences", "label", 
 
 
 def text_of(reply: Reply) -> str:
-    """What the model said; a refusal is an answer."""
+    """Return the text of a reply; a refusal is an answer."""
     return reply.text or reply.refusal or ""
 
 
@@ -26,20 +26,19 @@ def answer_line(
     origin: Mapping[str, Any],
     columns: Mapping[str, Any],
 ) -> bytes:
-    """The JSON object of the answered record, without newline.
+    """Return the JSON object of the answered record, without newline.
 
-    Contexts, reference, label and meta of the row are kept. A response the row had, with all that
-    belongs to it, goes to ``meta.sampling.given`` when another takes its place.
+    Contexts, reference, label and meta of the row are kept. A replaced response of the row, with
+    all that belongs to it, moves to ``meta.sampling.given``.
 
     Args:
-        response: None keeps the row's own.
-        origin: how the answers came about; it goes to ``meta.sampling`` with finish reasons and
-            token counts.
-        columns: put into ``meta`` beside what the row had.
+        response: the new response; None keeps the row's own.
+        origin: origin of the answers, for ``meta.sampling``, with finish reasons and token counts.
+        columns: added to the row's ``meta``.
 
     Raises:
-        RowProblem: the line would be longer than a reader takes.
-        ValueError: a reply holds what no record can.
+        RowProblem: the line would exceed the readers' limit.
+        ValueError: a reply has content that a record cannot hold.
     """
     import pydantic_core
 
@@ -71,14 +70,14 @@ def answer_line(
     line = pydantic_core.to_json(fields, inf_nan_mode="constants")
     if len(line) > LONGEST_LINE:
         raise RowProblem(
-            f"the record takes {len(line):,} bytes, and a line may have {LONGEST_LINE:,}: "
-            "ask for fewer samples, tokens or log-probabilities"
+            f"the record has {len(line):,} bytes, over the line limit of {LONGEST_LINE:,}; "
+            "request fewer samples, tokens or log-probabilities"
         )
     return line
 
 
 def _answer_of(record: Record) -> dict[str, Any]:
-    """The row's response and what belongs to it."""
+    """Return the row's response and the fields that belong to it."""
     fields = record.model_dump(by_alias=True, include=set(_OF_AN_ANSWER), exclude_none=True)
     return {k: v for k, v in fields.items() if v != ()}
 

@@ -1,8 +1,8 @@
-"""The file that sampling writes: one record a line, in input order, beside a file of failures.
+"""Output file of sampling: one record per line, with a failures file.
 
-Both are only ever appended to, by whole lines, in input order. So after a kill the highest row in
-either says where to go on; what was asked beyond it is in the journal. A row below that in neither
-has lost its line, and is asked again.
+Whole lines are appended to both, in input order. After a kill the highest row in either file is the
+place to resume; later calls are in the journal. An earlier row in neither file has lost its line,
+and is requested again.
 """
 
 from __future__ import annotations
@@ -23,27 +23,27 @@ from veridical.files.rowlog import Distrusted, Rows, append_to, mend, whole_line
 from veridical.io.lines import LONGEST_LINE
 from veridical.sampling.sampling import Answered, Failed
 
-_HEAD = 20  # lines that tell whose a file is
+_IDENTIFYING_LINES = 20  # checked for the sampling that wrote a file
 _MODE = 0o644  # the user's own file, unlike those of a run directory
 _BEGINNINGS = (b'{"id":', b'{"row":')
 
 
 def run_of(identity: Mapping[str, Any]) -> str:
-    """16 hex digits for what makes two samplings the same."""
+    """Return 16 hex digits that identify a sampling."""
     text = json.dumps(identity, sort_keys=True, ensure_ascii=True)
     return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
 
 
 def errors_path(path: Path) -> Path:
-    """The file of failures beside ``path``."""
+    """Return the path of the failures file for ``path``."""
     return path.with_name(path.name + ".errors.jsonl")
 
 
 def kept_answers(path: Path, identity: Mapping[str, Any]) -> KeptAnswers:
-    """What :class:`AnswersFile` would go on with. Nothing is written.
+    """Return the outcomes from which :class:`AnswersFile` would resume, without writing.
 
     Raises:
-        UsageError: as of that.
+        UsageError: as for :class:`AnswersFile`.
     """
     _check_files(path)
     with _writable(path):
@@ -53,7 +53,7 @@ def kept_answers(path: Path, identity: Mapping[str, Any]) -> KeptAnswers:
 
 
 class KeptAnswers:
-    """What a sampling has written, looked at and left as it is.
+    """The written outcomes of a sampling, read only.
 
     Args:
         path: the file; it need not be there.
@@ -88,7 +88,11 @@ class KeptAnswers:
         if not place.exists():
             return
         with place.open("rb") as f:
-            head = [line for line in (f.readline(LONGEST_LINE + 1) for _ in range(_HEAD)) if line]
+            head = [
+                line
+                for line in (f.readline(LONGEST_LINE + 1) for _ in range(_IDENTIFYING_LINES))
+                if line
+            ]
         if not head:
             return
         origins = [origin for origin in map(_origin, head) if origin is not None]
@@ -102,14 +106,14 @@ class KeptAnswers:
             return
         other = origins[0]
         differing = [
-            f"{k}: it has {json.dumps(other[k])}, this run has {json.dumps(v)}"
+            f"{k} (file: {json.dumps(other[k])}, this run: {json.dumps(v)})"
             for k, v in self._identity.items()
             if k in other and other[k] != json.loads(json.dumps(v))
         ]
         what = "; ".join(differing) or "the prompts, their mapping, or the endpoint's options"
         raise UsageError(
-            f"{place} holds another sampling; what differs: {what}. Choose another --out; answers "
-            "already paid for come from the journal"
+            f"{place} belongs to another sampling, which differs in: {what}. Choose another --out; "
+            "answers already paid for come from the journal"
         )
 
     @property
@@ -117,11 +121,11 @@ class KeptAnswers:
         return self.seen.count < self.next_row
 
     def is_missing(self, row: int) -> bool:
-        """Whether ``row`` is one of those that have lost their line."""
+        """Return True if ``row`` has lost its line."""
         return row < self.next_row and row not in self.seen
 
     def failed_rows(self) -> Rows:
-        """Rows whose prompt failed and that have no answer; bad rows are not among them."""
+        """Return the rows whose prompt failed and that have no answer, without bad rows."""
         answered, failed = Rows(), Rows()
         for row, _ in self.lines(self.path):
             answered.add(row)
@@ -133,7 +137,7 @@ class KeptAnswers:
     def lines(
         self, path: Path, distrusted: Distrusted | None = None
     ) -> Iterator[tuple[int, bytes]]:
-        """``(row, line)`` of every whole line of this sampling that is in its place."""
+        """Yield ``(row, line)`` of every valid whole line of this sampling in its place."""
         last = -1
         for number, line in enumerate(whole_lines(path), 1):
             origin = _origin(line)
@@ -148,11 +152,11 @@ class AnswersFile(KeptAnswers):
     """The output of one sampling, written by one process at a time.
 
     Args:
-        path: the file; one that is there is gone on with.
-        identity: as of :class:`KeptAnswers`.
+        path: the file; an existing one is resumed.
+        identity: as in :class:`KeptAnswers`.
 
     Raises:
-        UsageError: the file holds something else, or another process writes to it.
+        UsageError: the file has other content, or another process writes to it.
     """
 
     def __init__(self, path: Path, identity: Mapping[str, Any]) -> None:
@@ -162,7 +166,7 @@ class AnswersFile(KeptAnswers):
         if self._lock is None:
             raise _busy(path)
         try:
-            super().__init__(path, identity)  # a foreign file is refused before any is mended
+            super().__init__(path, identity)  # a foreign file is rejected before any repair
             for place in (self.path, self.errors):
                 mend(place)
             self._out = append_to(self.path, _MODE)
@@ -172,22 +176,24 @@ class AnswersFile(KeptAnswers):
             raise
 
     def write(self, outcome: Answered | Failed | RowError) -> None:
-        """Append one outcome. It survives the process from here on."""
+        """Append one outcome, durably."""
         file = self._out if isinstance(outcome, Answered) else self._err
         write_all(file, _line(outcome, self.run))
         self.seen.add(outcome.row)
         self.next_row = outcome.row + 1
 
     def rewrite(self) -> Rewrite:
-        """Begin to answer failed or missing rows again: write their outcomes, in order, to what
-        this returns, then close it. Lines that are not trusted go."""
+        """Start rewriting failed or missing rows; invalid lines are dropped.
+
+        Write the new outcomes, in order, to the returned object, then close it.
+        """
         return Rewrite(self)
 
     def reopen(self, lock: int | None) -> None:
-        """Go on with the new files that have taken the place of the old ones.
+        """Switch to the new files that have replaced the old ones.
 
         Args:
-            lock: of the new file of answers.
+            lock: lock of the new answers file.
         """
         for fd in (self._out, self._err, self._lock):
             assert fd is not None
@@ -197,11 +203,11 @@ class AnswersFile(KeptAnswers):
         self.distrusted = Distrusted()
 
     def counts(self) -> tuple[int, int]:
-        """Answered and failed (or bad) rows, as the files have them."""
+        """Return the numbers of answered and of failed (or bad) rows in the files."""
         return _count(self.path), _count(self.errors)
 
     def close(self) -> None:
-        """Let the file go. An empty file of failures is removed."""
+        """Close the file and remove an empty failures file."""
         if self._lock is None:
             return
         for fd in (self._out, self._err, self._lock):
@@ -218,12 +224,15 @@ class AnswersFile(KeptAnswers):
 
 
 class Rewrite:
-    """New outcomes put in their places among the old lines. Until :meth:`close`, the old files
-    stay as they are; if the process dies, the journal has what was answered."""
+    """A replacement of outcomes among the old lines.
+
+    Until :meth:`close`, the old files are unchanged; if the process dies, the journal has the new
+    answers.
+    """
 
     def __init__(self, file: AnswersFile) -> None:
         self._file = file
-        # Closed in reverse, answers first: a row that is in both files, should we die between the
+        # Closed in reverse, answers first: if the process dies between the two, a row in both files
         # two, has its answer.
         self._drafts = ExitStack()
         self._errors, self._answers = (
@@ -235,7 +244,7 @@ class Rewrite:
         ]
 
     def write(self, outcome: Answered | Failed | RowError) -> None:
-        """Put ``outcome`` in place of what its row had."""
+        """Replace the outcome of the row."""
         self._copy(outcome.row)
         for old, _ in self._old:
             old.drop(outcome.row)
@@ -248,15 +257,15 @@ class Rewrite:
             draft.writelines(old.before(end))
 
     def close(self) -> None:
-        """Keep all old lines that were not replaced, and put the new files in place."""
+        """Copy all old lines that were not replaced, and install the new files."""
         with self._drafts:
             self._copy(None)
-            lock = try_lock(Path(self._answers.name))  # before it has the old one's name
+            lock = try_lock(Path(self._answers.name))  # before it takes the old file's name
         self._file.reopen(lock)
 
 
 class _Ahead:
-    """Lines in row order, read as far as is asked for."""
+    """Lines in row order, read on demand."""
 
     def __init__(self, lines: Iterator[tuple[int, bytes]]) -> None:
         self._lines = lines
@@ -273,7 +282,7 @@ class _Ahead:
 
 
 def failure_line(outcome: Failed | RowError, run: str) -> bytes:
-    """The JSON object that tells why a row of the sampling ``run`` has no answer."""
+    """Return the JSON object with the reason why a row of the sampling ``run`` failed."""
     if isinstance(outcome, RowError):
         fields: dict[str, Any] = outcome.as_dict()
     else:
@@ -290,21 +299,21 @@ def _line(outcome: Answered | Failed | RowError, run: str) -> bytes:
 
 
 def row_of(line: bytes) -> int:
-    """The row that a line of answers is of.
+    """Return the row of a line of answers.
 
     Raises:
-        ValueError: it is no such line.
+        ValueError: the line has another form.
     """
     origin = _origin(line)
     if origin is None:
-        raise ValueError("no sampled answers")
+        raise ValueError("not a line of sampled answers")
     return int(origin["row"])
 
 
 def _check_files(path: Path) -> None:
     for place in (path, errors_path(path)):
         if place.exists() and not place.is_file():
-            raise UsageError(f"cannot write {place}: it is no file")
+            raise UsageError(f"cannot write {place}: not a regular file")
 
 
 @contextmanager
@@ -320,11 +329,11 @@ def _busy(path: Path) -> UsageError:
 
 
 def _foreign(place: Path) -> UsageError:
-    return UsageError(f"{place} is there and holds no sampled answers; it is left as it is")
+    return UsageError(f"{place} exists and is not a file of sampled answers; choose another --out")
 
 
 def _origin(line: bytes) -> dict[str, Any] | None:
-    """What a line of either file says of its run; None where it is no line of a sampling."""
+    """Return the run of a line of either file; None if it is not a line of a sampling."""
     import pydantic_core
 
     try:
@@ -346,7 +355,7 @@ def _is_json(line: bytes) -> bool:
 
 @contextmanager
 def _draft(path: Path) -> Iterator[IO[bytes]]:
-    """A file that takes the place of ``path``, with its mode."""
+    """Open a file that will replace ``path``, with its mode."""
     with replacing(path, private=True, binary=True) as draft:
         Path(draft.name).chmod(stat.S_IMODE(path.stat().st_mode))
         yield draft

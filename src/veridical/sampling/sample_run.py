@@ -1,4 +1,4 @@
-"""Sampling from a source of prompts into a file, where an earlier run of it left off."""
+"""Sampling from a source of prompts into a file, resumable."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Leg:
-    """One model by one decoding.
+    """One model with one decoding.
 
     Attributes:
         llm: as ``--llm`` takes it.
-        columns: what its records say of it, beside what the row had.
+        columns: description in its records, added to the row's columns.
     """
 
     llm: str
@@ -42,17 +42,17 @@ async def sample_into(
     retry_failed: bool = False,
     window: int = 256,
 ) -> None:
-    """Write the outcome of every row of ``source`` that ``file`` does not hold yet.
+    """Write the outcome of every row of ``source`` that ``file`` lacks.
 
     Args:
-        source: opened with ``prompts=True``; readable again if ``retry_failed`` or lines of
-            ``file`` are damaged: their rows are asked again too.
-        limit: rows of the source from this one on are not asked.
-        retry_failed: first ask the prompts again that have failed before.
-        window: prompts under way at once.
+        source: opened with ``prompts=True``; it must be readable twice with ``retry_failed`` or if
+            lines of ``file`` are damaged, as their rows are requested again.
+        limit: number of rows to process.
+        retry_failed: first repeat the prompts that failed before.
+        window: prompts in flight.
 
     Raises:
-        LlmError: see :func:`veridical.sampling.sampling.answers`. What was written stays.
+        LlmError: see :func:`veridical.sampling.sampling.answers`. Written outcomes are kept.
     """
 
     again, new = rows_to_ask(
@@ -70,11 +70,10 @@ async def sample_into(
 def rows_to_ask(
     file: KeptAnswers, source: InputSource, offset: int, *, limit: int | None, retry_failed: bool
 ) -> tuple[Iterator[Record | RowError] | None, Iterator[Record | RowError]]:
-    """Rows that are asked again, None where ``file`` lacks none before its end, and those that it
-    has not come to.
+    """Return the rows to repeat, or None if there are none, and the new rows.
 
     Args:
-        offset: what is added to the rows' numbers.
+        offset: added to the row numbers.
     """
 
     def rows(start: int) -> Iterator[Record | RowError]:
@@ -89,7 +88,7 @@ def rows_to_ask(
 
 
 def count_rows(source: InputSource, limit: int | None) -> int:
-    """Rows to ask, of each leg where there are several: they are numbered over all."""
+    """Count the rows of all legs, which are numbered consecutively."""
     total = 0
     for total, _ in enumerate(source.rows(), 1):
         if total == limit:
@@ -107,7 +106,7 @@ async def _write(
 ) -> None:
     async with aclosing(answers(rows, sampler, window=window)) as outcomes:
         async for outcome in outcomes:
-            assert not isinstance(outcome, Record)  # nothing passes
+            assert not isinstance(outcome, Record)  # no record is passed through
             file.write(outcome)
             progress.count(outcome)
             progress.fraction = source.fraction()

@@ -1,4 +1,4 @@
-"""Sampling: for each prompt a response and n samples besides it, in input order."""
+"""Sampling: a response and n samples for each prompt, in input order."""
 
 from __future__ import annotations
 
@@ -22,40 +22,39 @@ if TYPE_CHECKING:
     from veridical.llm.decoding import Decoding
     from veridical.sampling.adaptive import Adaptive, Side
 
-#: How the response comes about: decoded greedily; the first draw; or the row's own.
+#: Origin of the response: greedy decoding; the first sample; or the row's own.
 Response = Literal["greedy", "first", "given"]
 
 LARGEST_LOGPROBS = 20
 _WINDOW_BYTES = 256 << 20
-_READ = 16  # rows a read
-#: Troubles that are the endpoint's: as many failures in a row as this, and the run stops.
+_ROWS_PER_READ = 16
+#: Failures caused by the endpoint; the run stops after this many in a row.
 _ENDPOINT_TROUBLES = ("connection", "rejected", "timeout", "server", "rate_limited")
 _MOST_IN_A_ROW = 16
 
 
 class Chat(Protocol):
-    """What answers requests: an LlmService, or a model of this process."""
+    """A service that answers requests: an LlmService or a local model."""
 
     async def chat_each(self, requests: Sequence[ChatRequest]) -> list[Reply | LlmError]:
-        """One reply or error a request, in order."""
+        """Return one reply or error per request, in order."""
         ...
 
 
 @dataclass(frozen=True)
 class Sampling:
-    """What is asked of the model for each prompt.
+    """Parameters of sampling for each prompt.
 
     Attributes:
-        n: samples besides the response.
-        adaptive: draw as many as the decision needs instead of ``n``.
-        temperature: of the draws, above 0. The greedy response is at 0.
-        decoding: of the draws if it draws, else of the response; None: the server's own way of
-            drawing at ``temperature``.
-        max_tokens: of each answer; None leaves it to the server.
-        system: stands before prompts that have no system message.
-        seed: draws that go out one by one have ``seed + i``, those that go together ``seed``;
-            None sends none.
-        logprobs: alternatives a token to report; None for no log-probabilities.
+        n: number of samples in addition to the response.
+        adaptive: limits for adaptive sampling, instead of ``n``.
+        temperature: temperature of the samples, above 0. The greedy response uses 0.
+        decoding: decoding of the samples if it is random, else of the response; None: the server's
+            sampling at ``temperature``.
+        max_tokens: maximum tokens per answer; None uses the server's default.
+        system: system message for prompts without one.
+        seed: seed; separate requests use ``seed + i``, joint ones ``seed``; None sends none.
+        logprobs: alternatives reported per token; None for no log-probabilities.
     """
 
     n: int = 10
@@ -73,20 +72,22 @@ class Sampling:
         if self.n < 0:
             raise UsageError(f"the number of samples must be at least 0, not {self.n}")
         if not 0 <= self.temperature <= 10:
-            raise UsageError(f"a temperature lies between 0 and 10, not {self.temperature}")
+            raise UsageError(f"temperature must be between 0 and 10, not {self.temperature}")
         if self.temperature == 0 and (most or self.response == "first"):
-            raise UsageError("samples drawn at temperature 0 would all be the same")
+            raise UsageError(
+                "samples at temperature 0 would all be equal; set a higher temperature"
+            )
         if self.max_tokens is not None and self.max_tokens < 1:
             raise UsageError(f"max_tokens must be at least 1, not {self.max_tokens}")
         if self.logprobs is not None and not 0 <= self.logprobs <= LARGEST_LOGPROBS:
             raise UsageError(f"logprobs takes 0 to {LARGEST_LOGPROBS}, not {self.logprobs}")
         if self.response == "first" and self.decoding is not None and not self.decoding.draws:
-            raise UsageError(f"the first draw cannot be made by {self.decoding}, which draws none")
+            raise UsageError(f"the first sample needs a random decoding, not {self.decoding}")
         if self.response == "given" and not most:
-            raise UsageError("the row's own response and no samples: there is nothing to ask")
+            raise UsageError("nothing to request: the response is the row's own and --n is 0")
 
     def parameters(self) -> dict[str, Any]:
-        """What tells one way of sampling from another, for records and fingerprints."""
+        """Return the parameters that identify a sampling, for records and fingerprints."""
         a = self.adaptive
         parameters: dict[str, Any] = {
             "n": self.n if a is None else [a.least, a.most],
@@ -104,18 +105,18 @@ class Sampling:
         return parameters
 
     def with_all_draws(self) -> tuple[Sampling, int]:
-        """The same with as many samples as there can be, and how few there can be."""
+        """Return these parameters with the maximum number of samples, and the minimum."""
         a = self.adaptive
         return (self, self.n) if a is None else (replace(self, n=a.most, adaptive=None), a.least)
 
     def greedy(self, messages: tuple[dict[str, Any], ...]) -> ChatRequest:
-        """The request of the response that is not drawn."""
+        """Build the request of the greedy response."""
         return ChatRequest(
             messages, temperature=0.0, max_tokens=self.max_tokens, logprobs=self.logprobs
         )
 
     def draw(self, messages: tuple[dict[str, Any], ...], ordinal: int) -> ChatRequest:
-        """The request of draw number ``ordinal``."""
+        """Build the request of sample number ``ordinal``."""
         cut = self.decoding if self.decoding is not None and self.decoding.draws else None
         return ChatRequest(
             messages,
@@ -123,7 +124,7 @@ class Sampling:
             max_tokens=self.max_tokens,
             top_p=None if cut is None else cut.top_p,
             top_k=None if cut is None else cut.top_k,
-            seed=self.seed,  # clients move it on by the ordinal, or equal seeds gave equal draws
+            seed=self.seed,  # clients add the ordinal; equal seeds would give equal samples
             logprobs=self.logprobs,
             ordinal=ordinal,
         )
@@ -131,11 +132,11 @@ class Sampling:
 
 @dataclass(frozen=True)
 class Answered:
-    """A prompt with its answers: the line of the output, without newline.
+    """An answered prompt: the output line, without newline.
 
     Attributes:
-        drawn: samples in it.
-        saved: samples that adaptive sampling found unnecessary.
+        drawn: number of its samples.
+        saved: number of samples saved by adaptive sampling.
     """
 
     row: int
@@ -146,11 +147,11 @@ class Answered:
 
 @dataclass(frozen=True)
 class Failed:
-    """A prompt without (all of) its answers.
+    """A prompt with missing answers.
 
     Attributes:
-        trouble: class of the problem: an :data:`~veridical.core.messages.Trouble`, or ``row`` for
-            a row that cannot be asked.
+        trouble: class of the problem: an :data:`~veridical.core.messages.Trouble`, or ``row`` for a
+            row that cannot be sampled.
     """
 
     row: int
@@ -160,24 +161,26 @@ class Failed:
     possibly_paid: int = 0
 
     def row_error(self, file: str) -> RowError:
-        """The failure as the problem of an input row; one of the endpoint begins with
-        :data:`~veridical.errors.NO_ANSWER`."""
+        """Return the failure as an error of the input row.
+
+        One of the endpoint begins with :data:`~veridical.errors.NO_ANSWER`.
+        """
         before = "" if self.trouble == "row" else NO_ANSWER
         return RowError(self.row, file, None, "prompt", before + self.error)
 
 
-#: A record among them was answered already and passed as it is.
+#: A record among them already had a response and is unchanged.
 Outcome: TypeAlias = Answered | Failed | RowError | Record
 
 
 @dataclass
 class SamplingProgress:
-    """How far the sampling is.
+    """Progress of the sampling.
 
     Attributes:
         before: prompts done by an earlier run.
-        total: prompts; None where they were not counted.
-        fraction: of the input read, None where unknown.
+        total: prompts; None if they were not counted.
+        fraction: share of the input read, None if unknown.
     """
 
     answered: int = 0
@@ -191,12 +194,12 @@ class SamplingProgress:
 
     @property
     def finished(self) -> int:
-        """Prompts that are done, by this run or an earlier one, whatever came of them."""
+        """Return the number of finished prompts of this and earlier runs, failed ones included."""
         return self.before + self.answered + self.failed + self.bad_rows
 
     @property
     def done(self) -> float | None:
-        """The share of the prompts that is done, 0 to 1; None where it cannot be known."""
+        """Return the finished share of the prompts, 0 to 1; None if unknown."""
         if self.total is None:
             return self.fraction
         return min(1.0, self.finished / max(self.total, 1))
@@ -214,14 +217,14 @@ class SamplingProgress:
 
 @dataclass(frozen=True)
 class Sampler:
-    """Asks ``chat`` for the answers to one prompt at a time.
+    """A client that requests the answers to one prompt at a time from ``chat``.
 
     Attributes:
-        about: put into ``meta.sampling`` of every record: model, run and the like.
-        columns: put into ``meta`` of every record, beside what the row had, and ``item`` (the
-            record's id) with them, if there are any.
-        row_offset: added to the rows' numbers.
-        passes: leave records that have a response as they are.
+        about: added to ``meta.sampling`` of every record, such as model and run.
+        columns: added to ``meta`` of every record; if there are any, ``item`` (the record's id) is
+            added too.
+        row_offset: added to the row numbers.
+        passes: leave records with a response unchanged.
     """
 
     chat: Chat
@@ -232,8 +235,10 @@ class Sampler:
     passes: bool = False
 
     async def answer(self, record: Record) -> Outcome:
-        """The record with its answers. One that lacks any of them has failed: no sample is
-        missing in silence. What the journal holds of it is not asked again at the next try."""
+        """Return the record with its answers, or a failure if any answer is missing.
+
+        Answers in the journal are not requested again by the next attempt.
+        """
         row = record.row + self.row_offset
         try:
             return await self._answer(record, row)
@@ -245,15 +250,17 @@ class Sampler:
                 raise
             said = cut(harmless(str(e)), LONGEST_ERROR)
             return Failed(row, record.id, e.trouble, said, e.possibly_paid)
-        except ValueError as e:  # what no record can hold, from the model
-            return Failed(row, record.id, "malformed", f"the answer is no record: {reason(e)}")
+        except ValueError as e:  # model output that a record cannot hold
+            return Failed(
+                row, record.id, "malformed", f"the answer does not fit into a record: {reason(e)}"
+            )
 
     async def _answer(self, record: Record, row: int) -> Answered:
         s = self.sampling
         if s.response == "given" and isinstance(record, Unanswered):
-            raise RowProblem("is missing, and --response given asks for it", "response")
+            raise RowProblem("is missing, but --response given requires it", "response")
         messages = messages_of(record.prompt, s.system)
-        first = int(s.response == "first")  # draws that are not samples
+        first = int(s.response == "first")  # replies that are not samples
         least = s.n if s.adaptive is None else s.adaptive.least
         requests = [s.greedy(messages)] if s.response == "greedy" else []
         requests += [s.draw(messages, i) for i in range(first + least)]
@@ -279,7 +286,7 @@ class Sampler:
         replies: list[Reply],
         first: int,
     ) -> Side | None:
-        """Draw on until the decision stands; None where nothing could be decided."""
+        """Sample until the decision is certain; return None if no decision is possible."""
         adaptive = self.sampling.adaptive
         assert adaptive is not None
         answered = record.model_copy(update={"response": text})
@@ -318,19 +325,18 @@ class Sampler:
 async def answers(
     rows: Iterator[Record | RowError], sampler: Sampler, *, window: int = 256
 ) -> AsyncGenerator[Outcome, None]:
-    """The outcome of every row, in the order of ``rows``, ``window`` prompts at a time.
+    """Yield the outcome of every row in the order of ``rows``, ``window`` prompts at a time.
 
-    At most about 256 MB of answers wait for their turn. Rows are read in a thread.
+    At most about 256 MB of answers are buffered. Rows are read in a thread.
 
     Raises:
-        LlmError: the budget does not allow the next call; or the endpoint has failed so many
-            prompts in a row that it must be out of order. These prompts have no outcome, so that
-            a later run asks them again.
+        LlmError: the budget does not allow the next call; or the endpoint has failed too many
+            prompts in a row. These prompts have no outcome, so a later run repeats them.
     """
     loop = asyncio.get_running_loop()
     flying: deque[asyncio.Task[Outcome]] = deque()
     pending: deque[Record | RowError] = deque()
-    waiting: list[Outcome] = []  # since the endpoint last answered
+    waiting: list[Outcome] = []  # outcomes since the endpoint's last answer
     streak = 0
     ended = False
     size = 0.0  # bytes of an answer, smoothed
@@ -363,11 +369,11 @@ async def answers(
                     raise LlmError(
                         "server",
                         f"{streak} prompts in a row failed, the last with: {outcome.error}; "
-                        "the next run asks them again",
+                        "the next run repeats them",
                     )
                 continue
             if isinstance(outcome, (RowError, Record)) and waiting and len(waiting) < window:
-                waiting.append(outcome)  # says nothing of the endpoint
+                waiting.append(outcome)  # not caused by the endpoint
                 continue
             if isinstance(outcome, Answered):
                 size = len(outcome.line) if not size else 0.9 * size + 0.1 * len(outcome.line)
@@ -385,4 +391,4 @@ async def answers(
 
 
 def _take(rows: Iterator[Record | RowError]) -> list[Record | RowError]:
-    return list(itertools.islice(rows, _READ))
+    return list(itertools.islice(rows, _ROWS_PER_READ))

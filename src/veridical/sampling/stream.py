@@ -1,4 +1,4 @@
-"""Prompts that are answered while what is answered already is being scored."""
+"""Streaming of sampled prompts into scoring."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from veridical.io.source import InputSource
     from veridical.io.unused import UnusedColumn
 
-#: The log of answers in a run directory, with one of failures beside it.
+#: The log of answers in a run directory; failures have a second log.
 ANSWERS = "answers.jsonl"
 _GUARD = "answers.lock"
 _COLUMNS = Columns()
@@ -46,12 +46,12 @@ Submit = Callable[[Coroutine[Any, Any, Any]], "Future[Any]"]
 
 @dataclass(frozen=True)
 class Prompts:
-    """Prompts, and the way in which those without a response are answered.
+    """Prompts, with the sampling of those without a response.
 
     Attributes:
-        source: opened with ``prompts=True``; it must be possible to read it again.
+        source: opened with ``prompts=True``; it must be readable twice.
         llm: identity of the model: a part of the fingerprint.
-        about: put into ``meta.sampling`` of every record, beside run, row and parameters.
+        about: added to ``meta.sampling`` of every record, with run, row and parameters.
     """
 
     source: InputSource
@@ -61,40 +61,39 @@ class Prompts:
 
     def __post_init__(self) -> None:
         if not self.source.reiterable:
-            raise UsageError("prompts are read again to report on them: spool() them to a file")
+            raise UsageError("prompts must be readable twice; spool() them to a file")
 
     def fingerprint(self) -> str:
-        """Hash of the prompts, the model and the way of sampling."""
+        """Return the hash of the prompts, the model and the sampling parameters."""
         identity = {"inputs": self.source.fingerprint(), "llm": self.llm}
         return run_of({**identity, **self.sampling.parameters()})
 
     def with_all_draws(self) -> tuple[Prompts, int]:
-        """These prompts with as many samples as there can be, and how few there can be."""
+        """Return these prompts with the maximum number of samples, and the minimum."""
         sampling, least = self.sampling.with_all_draws()
         return replace(self, sampling=sampling), least
 
 
 class SampledSource:
-    """A :class:`~veridical.io.Source` of prompts that gives each with its answers.
+    """A :class:`~veridical.io.Source` that adds answers to prompts.
 
-    Rows that have a response pass as they are. The others are sampled, and kept in a file of the
-    run directory, in input order: read again, they come from there. A prompt that has failed is a
-    row error.
+    Rows with a response are unchanged. The others are sampled and stored in a file of the run
+    directory, in input order; a second reading takes them from there. A failed prompt is a row
+    error.
 
     Args:
-        prompts: with the way in which they are answered.
-        folder: the run directory that keeps the answers.
-        chat: gives new answers; None reads what is there, and leaves prompts without out.
+        prompts: prompts and their sampling.
+        folder: the run directory for the answers.
+        chat: source of new answers; None reads stored ones and skips prompts without.
         submit: runs a coroutine on ``chat``'s event loop. Rows are read in another thread.
-        limit: rows from this one on are not asked.
-        again: the first reading asks prompts again that have failed, and gives no record of
-            these rows: they are done.
-        window: prompts under way at once.
-        key: of the run, see :class:`~veridical.files.rowlog.RowLog`; default: the fingerprint.
-        unsealed: answers are read that this computer did not seal.
+        limit: number of rows to process.
+        again: the first reading repeats failed prompts, and returns no record for these rows.
+        window: prompts in flight.
+        key: key of the run, see :class:`~veridical.files.rowlog.RowLog`; default: the fingerprint.
+        unsealed: also read answers without this computer's seal.
     """
 
-    #: Rows a reader should take at once: each is wanted as soon as it is there.
+    #: Rows per read: one, as each is needed as soon as it is available.
     read = 1
 
     def __init__(
@@ -118,8 +117,8 @@ class SampledSource:
         self._kept = _Kept(folder, run if key is None else key, run, unsealed)
         self._live = None if chat is None or submit is None else (chat, submit)
         self._limit, self._window, self._again = limit, window, again
-        self._file: _Kept | None = None  # of the reading that asks
-        self._lock = threading.Lock()  # of the file: rows are read in another thread
+        self._file: _Kept | None = None  # of the reading that requests answers
+        self._lock = threading.Lock()  # of the file, as rows are read in another thread
         self.progress = SamplingProgress()
 
     @property
@@ -128,28 +127,30 @@ class SampledSource:
 
     @property
     def given(self) -> InputSource:
-        """The prompts' rows."""
+        """Return the source of the prompts."""
         return self.prompts
 
     def fingerprint(self) -> str:
-        """The fingerprint of the prompts and of the way in which they are answered."""
+        """Return the fingerprint of the prompts and their sampling."""
         return self._fingerprint
 
     def describe(self) -> list[dict[str, Any]]:
-        """The prompts' files, as :meth:`veridical.io.Source.describe` has them."""
+        """Describe the prompts' files, as :meth:`veridical.io.Source.describe`."""
         return self.prompts.describe()
 
     def unused_columns(self) -> list[UnusedColumn]:
-        """The columns of the prompts that feed no field; see
-        :meth:`veridical.io.Source.unused_columns`."""
+        """Return the prompts' columns that map to no field.
+
+        See :meth:`veridical.io.Source.unused_columns`.
+        """
         return self.prompts.unused_columns()
 
     def fraction(self) -> float | None:
-        """How much of the prompts the latest reading has passed."""
+        """Return the share of the prompts that the latest reading has processed."""
         return self.prompts.fraction()
 
     def close(self) -> None:
-        """Ask and write no more. A reading under way ends with the answer it waits for."""
+        """Stop requesting and writing; a current reading ends with its pending answer."""
         with self._lock:
             self._live = None
             if self._file is not None:
@@ -157,12 +158,12 @@ class SampledSource:
                 self._file = None
 
     def forget(self) -> None:
-        """Remove all outcomes that are kept."""
+        """Remove all stored outcomes."""
         self._kept.answers.remove()
         self._kept.failures.remove()
 
     def failed(self) -> Rows:
-        """Rows whose prompts have failed, by what is kept."""
+        """Return the rows whose stored outcome is a failure."""
         failed = Rows()
         for row, outcome in self._kept.outcomes():
             if isinstance(outcome, RowError):
@@ -171,14 +172,14 @@ class SampledSource:
 
     @property
     def keeps(self) -> bool:
-        """Whether there are outcomes from before."""
+        """Return True if there are outcomes of an earlier run."""
         return bool(self._kept.answers.files() or self._kept.failures.files())
 
     def lost(self, done: Rows, distrusted: Distrusted) -> Rows:
-        """Prompts among the rows ``done`` whose outcome is not kept: its line is damaged or gone.
+        """Return the rows of ``done`` without a stored outcome: the line is damaged or missing.
 
         Args:
-            distrusted: is told of lines that are not used.
+            distrusted: receives the lines that are not used.
         """
         lost = Rows()
         for row, outcome in self.joined(distrusted=distrusted):
@@ -189,13 +190,13 @@ class SampledSource:
     def joined(
         self, start: int = 0, distrusted: Distrusted | None = None
     ) -> Iterator[tuple[Record | RowError, bytes | RowError | None]]:
-        """The rows of the prompts, each with the outcome that is kept of it, where one is."""
+        """Yield the prompts' rows, each with its stored outcome, if any."""
         outcomes = self._kept.outcomes(distrusted)
         for row, outcome in joined_rows(self.prompts.rows(start), outcomes):
             yield row, outcome if isinstance(row, Unanswered) else None
 
     def rows(self, start: int = 0) -> Iterator[Record | RowError]:
-        """Records and row errors in input order, from ordinal ``start`` on.
+        """Yield records and row errors in input order, starting at ordinal ``start``.
 
         Raises:
             LlmError: see :func:`veridical.sampling.sampling.answers`.
@@ -210,7 +211,7 @@ class SampledSource:
                 return
 
     def _answered(self, start: int, again: Rows | None) -> Iterator[Record | RowError]:
-        """The prompts' rows with the answers that there are; what is to be asked has none."""
+        """Yield the prompts' rows with their stored answers; rows to request have none."""
         for row, outcome in self.joined(start):
             if again is not None and row.row in again and not isinstance(row, RowError):
                 continue
@@ -248,14 +249,16 @@ class SampledSource:
                     else:
                         yield outcome
             finally:
-                # Nobody waits: the loop may have been stopped, and its tasks with it.
+                # Do not wait: the loop, and its tasks, may have been stopped.
                 with suppress(VeridicalError, RuntimeError):
                     submit(_close(outcomes))
 
 
 class _Kept:
-    """The outcomes in a folder: a log of answers, and one of failures. A row that is in both has
-    been asked again, and has its answer."""
+    """Outcomes in a folder: a log of answers and one of failures.
+
+    A row in both was repeated, and its answer counts.
+    """
 
     def __init__(self, folder: Path, key: str, run: str, unsealed: bool) -> None:
         self.path = folder / ANSWERS
@@ -267,7 +270,7 @@ class _Kept:
     def outcomes(
         self, distrusted: Distrusted | None = None
     ) -> Iterator[tuple[int, bytes | RowError]]:
-        """A line, or why there is none, by row."""
+        """Yield the row and its line, or the reason of its failure."""
         answered = ((row, 0, line) for row, line in self.answers.lines(distrusted))
         failed = ((row, 1, line) for row, line in self.failures.lines(distrusted))
         last = -1
@@ -286,10 +289,10 @@ class _Kept:
 
     @contextmanager
     def writing(self) -> Iterator[_Kept]:
-        """Keep what comes, as the only process that does.
+        """Lock the folder for writing.
 
         Raises:
-            UsageError: there is another, or the folder cannot be written.
+            UsageError: another process has the lock, or the folder cannot be written.
         """
         try:
             self._guard = try_lock(self.path.with_name(_GUARD))
@@ -305,14 +308,14 @@ class _Kept:
             self.close()
 
     def write(self, outcome: Answered | Failed) -> None:
-        """Append one. It survives the process from here on."""
+        """Append one outcome, durably."""
         if isinstance(outcome, Answered):
             self.answers.append(outcome.row, outcome.line)
         else:
             self.failures.append(outcome.row, failure_line(outcome, self._run))
 
     def close(self) -> None:
-        """Let the folder go; it can be read on."""
+        """Release the folder; reading stays possible."""
         self.answers.close()
         self.failures.close()
         if self._guard is not None:
@@ -321,7 +324,7 @@ class _Kept:
 
 
 def _read(row: int, outcome: bytes | RowError) -> Record | RowError:
-    """A stored outcome as a source gives it."""
+    """Return a stored outcome in the form of a source's row."""
     import pydantic_core
 
     if isinstance(outcome, RowError):

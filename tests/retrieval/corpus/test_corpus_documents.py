@@ -118,14 +118,14 @@ def bomb() -> bytes:
 @pytest.mark.parametrize(
     ("name", "data", "why"),
     [
-        ("a.pdf", b"no pdf", "does not begin like one"),
+        ("a.pdf", b"no pdf", "the signature is missing"),
         ("a.pdf", b"%PDF-1.4\ngarbage", "broken PDF|no text"),
         ("a.pdf", pdf("Ada was born.")[:300], "broken PDF|no text"),
         ("a.pdf", pdf(""), "OCR"),
         ("a.pdf", bomb, "broken PDF|no text|memory"),  # made when it is asked for
         ("a.txt", b"\x00\x01\x02", "binary"),
-        ("a.txt", b" \n", "no text in it"),
-        ("a.html", b"<script>x</script>", "no text in it"),
+        ("a.txt", b" \n", "it has no text"),
+        ("a.html", b"<script>x</script>", "it has no text"),
         ("a.html", b'<meta charset="klingon">x', "not known"),
     ],
 )

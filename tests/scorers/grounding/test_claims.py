@@ -182,7 +182,7 @@ async def test_a_checker_that_gives_no_probabilities_fails(rows, monkeypatch):
         return np.array(rows, float)
 
     monkeypatch.setattr("veridical.claims.checkers.nli.NliChecker", lambda nli=None: checker)
-    with pytest.raises(ModelError, match="probabilities of three classes"):
+    with pytest.raises(ModelError, match="three class probabilities"):
         await score(response=BORN, contexts=[LONDON])
 
 
@@ -247,7 +247,7 @@ def test_costs_are_those_of_its_parts(arguments, costs):
         ("shots=3", "does not use shots; remove shots=3"),
         ("model=file.bin", "cannot read RepC model file.bin"),
         ("checker=repc", "name the trained model: claims(checker=repc, model=PATH, proxy=MODEL)"),
-        ("ranker=mine", "ranker=mine is for select=cross_encoder"),
+        ("ranker=mine", "ranker=mine requires select=cross_encoder"),
         ("top=0", "top=0): Input should be greater than or equal to 1"),
         ("window=10", "window=10): Input should be greater than or equal to 100"),
         ("weights=(0, 2, 1)", "Input should be less than or equal to 1"),

@@ -141,5 +141,5 @@ async def test_a_proxy_that_names_its_alternatives_stands_for_log_probabilities(
     record = Record(response="Ada")
     evidence = ByProxy(record, both("Ada", "Bob", NO, NO))
     assert (await ccp(record, evidence, proxy="m")).raw == pytest.approx(0.6 / 0.9)
-    with pytest.raises(NotApplicable, match="which tokens"):
+    with pytest.raises(NotApplicable, match="do not name the tokens"):
         await ccp(record, evidence, proxy="mute")

@@ -50,7 +50,7 @@ def test_nothing_to_move(tmp_path: Path):
     ("arguments", "why"),
     [
         (("--template", "lickert"), "did you mean 'likert'"),
-        (("--template", "g_eval_steps"), "asks for no verdict"),
+        (("--template", "g_eval_steps"), "gives no verdict"),
         (("--place", "context"), "shows no context"),
     ],
 )

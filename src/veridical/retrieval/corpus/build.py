@@ -1,4 +1,4 @@
-"""Brings the index of a corpus up to what its files hold now."""
+"""Incremental indexing of a corpus."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _READERS = 4
-_EMBEDDED = 512  # passages asked for, and kept, at once
+_PASSAGES_PER_EMBEDDING_CALL = 512  # also stored together
 _SHOWN = 10
-_COMMIT = 200  # documents of a file of rows that are kept at once
+_DOCUMENTS_PER_COMMIT = 200  # of a file of rows
 
 
 @dataclass(frozen=True)
 class Embedder:
-    """What gives passages their vectors.
+    """The source of passage vectors.
 
     Attributes:
-        name: identity of the model: another one has vectors of its own.
+        name: identity of the model; each has its own vectors.
         embed: (n, d) unit vectors of n texts.
     """
 
@@ -47,9 +47,11 @@ class Embedder:
 
 @dataclass
 class IndexProgress:
-    """How far indexing is. ``read`` of ``files`` are those that are new or have changed, and
-    ``documents`` what they hold. At the end it has the ``counts``, and some of what was
-    ``skipped``."""
+    """Progress of indexing.
+
+    ``read`` of ``files`` are new or changed, and ``documents`` are their documents. The last one
+    has the ``counts`` and some of the ``skipped`` places.
+    """
 
     files: int = 0
     checked: int = 0
@@ -65,10 +67,10 @@ Notify = Callable[[IndexProgress], None]
 
 
 def resolved(root: Path) -> Path:
-    """The corpus's own place, links followed.
+    """Return the corpus's path with links resolved.
 
     Raises:
-        UsageError: it is a link to itself, or no path at all.
+        UsageError: the path is a link loop or invalid.
     """
     try:
         return Path(os.path.realpath(root, strict=True))
@@ -79,7 +81,7 @@ def resolved(root: Path) -> Path:
 
 
 def folder_of(store: Path, root: Path) -> Path:
-    """Where the index of the corpus ``root`` is kept in a store."""
+    """Return the folder of the index of corpus ``root`` in a store."""
     digest = hashlib.blake2b(os.fsencode(resolved(root)), digest_size=8).hexdigest()
     return store / "corpus" / digest
 
@@ -87,17 +89,17 @@ def folder_of(store: Path, root: Path) -> Path:
 def refresh(
     root: Path, folder: Path, embedder: Embedder | None, notify: Notify | None = None
 ) -> Counts:
-    """Read what is new or has changed in the corpus ``root``, and forget what is gone.
+    """Read new and changed files of the corpus ``root``, and remove deleted ones.
 
-    It can be stopped at any time; the next time goes on from there. After a kill the documents are
-    read again, as what was half written has no seal; vectors are kept. What is skipped, and why,
-    is in the index.
+    It can be stopped at any time and resumes on the next call. After a kill the documents are read
+    again, as a partial index has no seal; vectors are kept. The index lists what was skipped, with
+    reasons.
 
     Args:
         root: a folder, or one file.
-        folder: of the index; made if it is not there.
-        embedder: None leaves passages without new vectors.
-        notify: told now and then, from this thread.
+        folder: folder of the index; created if missing.
+        embedder: source of vectors; None creates no new ones.
+        notify: receives the progress, in this thread.
 
     Raises:
         UsageError: there is no such corpus, or another process is writing its index.
@@ -136,7 +138,7 @@ def _changed(
     progress: IndexProgress,
     tell: Notify,
 ) -> Iterator[tuple[Entry, bytes]]:
-    """Files to be read, with the hash of what they hold."""
+    """Yield the files to read, with their content hashes."""
     for item in files:
         digest, problem = None, None
         if isinstance(item, Skipped):
@@ -162,8 +164,10 @@ def _changed(
 def _read(
     changed: Iterator[tuple[Entry, bytes]],
 ) -> Generator[tuple[Entry, bytes, Iterator[CutDocument | Skipped]], None, None]:
-    """What files hold, in their order. Files of rows are read as their rows are taken, the others
-    some ahead."""
+    """Yield the documents of files in order.
+
+    Files of rows are read on demand, the others a few ahead.
+    """
     ahead: deque[tuple[Entry, bytes, Future[list[CutDocument | Skipped]]]] = deque()
     n = min(_READERS, os.cpu_count() or 1)
     rows, *others = every = [FileReader() for _ in range(n + 1)]
@@ -179,7 +183,7 @@ def _read(
             free.put(reader)
 
     def finished(most: int) -> Iterator[tuple[Entry, bytes, Iterator[CutDocument | Skipped]]]:
-        """The first ones ahead, until there are no more than ``most``."""
+        """Yield the first pending files until at most ``most`` are left."""
         while len(ahead) > most:
             entry, digest, future = ahead.popleft()
             yield entry, digest, iter(future.result())
@@ -197,32 +201,34 @@ def _read(
     finally:
         pool.shutdown(wait=False, cancel_futures=True)
         for reader in every:
-            reader.close()  # which ends what is being read
+            reader.close()  # stops the current read
         pool.shutdown()
 
 
 def _keep(
     index: Writer, entry: Entry, digest: bytes, cuts: Iterator[CutDocument | Skipped], turn: int
 ) -> Iterator[int]:
-    """Put a file's documents in, some at once, and say how many each time. A file counts as read
-    when all of them are."""
+    """Store a file's documents in batches, and yield the size of each batch.
+
+    A file counts as read once all are stored.
+    """
     with index.transaction():
         file = index.begin(entry.name, turn)
     problem: Skipped | None = None
     ended = False
     while not ended:
         with index.transaction():
-            some = list(islice(cuts, _COMMIT))
+            some = list(islice(cuts, _DOCUMENTS_PER_COMMIT))
             for item in some:
                 if isinstance(item, CutDocument):
                     if not index.add(file, item.document, item.pieces, turn):
-                        why = "another document of this name has come before"
+                        why = "an earlier document has the same name"
                         index.skip(file, Skipped(item.document.name, why))
                 elif item.name == entry.name:
-                    problem = item  # of the file as a whole
+                    problem = item  # concerns the whole file
                 else:
                     index.skip(file, item)
-            ended = len(some) < _COMMIT
+            ended = len(some) < _DOCUMENTS_PER_COMMIT
             if ended:
                 held = None if problem is not None and problem.again else digest
                 index.finish(file, turn, held, None if problem is None else problem.reason)
@@ -238,7 +244,7 @@ def _embed(index: Writer, embedder: Embedder, progress: IndexProgress, tell: Not
     under_way_keys: set[bytes] = set()
     after = 0
     while True:
-        some = missing_passages(index, embedder.name, _EMBEDDED, after)
+        some = missing_passages(index, embedder.name, _PASSAGES_PER_EMBEDDING_CALL, after)
         if some:
             after = some[-1][0]
             new = {key: text for _, key, text in some if key not in under_way_keys}

@@ -1,4 +1,4 @@
-"""From a file to documents: a title, and the text that offsets refer to."""
+"""Documents of a file: a title, and the text that offsets refer to."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from veridical.text.display import shown
 LARGEST_TEXT = 32_000_000
 _BOMS = (
     (codecs.BOM_UTF8, "utf-8"),
-    (codecs.BOM_UTF32_LE, "utf-32-le"),  # before UTF-16's, with which it begins
+    (codecs.BOM_UTF32_LE, "utf-32-le"),  # before UTF-16's, which is its prefix
     (codecs.BOM_UTF32_BE, "utf-32-be"),
     (codecs.BOM_UTF16_LE, "utf-16-le"),
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
 _CHARSET = re.compile(rb"<meta\s[^>]{0,200}charset\s*=\s*[\"']?\s*([\w.:-]{1,40})", re.IGNORECASE)
-_HEAD = 4096  # bytes in which a page says its encoding
+_ENCODING_SEARCH_BYTES = 4096  # of a page, for its declared encoding
 _CP1252 = frozenset({"iso-8859-1", "latin1", "iso8859-1", "ascii", "us-ascii"})
 _ID = ("id", "_id", "docid", "doc_id")
 _TEXT = ("text", "contents", "content", "body", "passage")
@@ -33,13 +33,13 @@ _TITLE = "title"
 
 @dataclass(frozen=True)
 class Document:
-    """One text of a corpus.
+    """A text of a corpus.
 
     Attributes:
-        name: the file's name; of a row its id after that.
-        title: what it calls itself, or nothing.
-        text: what was read; offsets of passages are code points of it.
-        pages: where each page begins in the text; empty where there are none.
+        name: the file's name, for a row followed by its id.
+        title: its own title, or empty.
+        text: the text; passage offsets are code points in it.
+        pages: start of each page in the text; empty if there are no pages.
     """
 
     name: str
@@ -49,14 +49,13 @@ class Document:
 
 
 def read(entry: Entry) -> Iterator[Document | Skipped]:
-    """The documents of a file: one, or one a row.
+    """Yield the documents of a file: one, or one per row.
 
-    A row of JSON lines has ``text`` (or ``contents``, ``content``, ``body``, ``passage``), and
-    may have ``id`` (``_id``, ``docid``, ``doc_id``; else the line's number stands for it) and
-    ``title``.
+    A row of JSON lines has ``text`` (or ``contents``, ``content``, ``body``, ``passage``), and may
+    have ``id`` (``_id``, ``docid``, ``doc_id``; default: the line number) and ``title``.
 
     Raises:
-        Unreadable: none of it can be read.
+        Unreadable: the file cannot be read.
     """
     if entry.kind == "rows":
         yield from _rows(entry)
@@ -86,29 +85,30 @@ def _document(entry: Entry, data: bytes) -> Document:
 
 
 def checked(document: Document) -> Document:
-    """``document``, if a record can carry its text.
+    """Return ``document`` if a record can hold its text.
 
     Raises:
-        Unreadable: it cannot, or there is none, or too much.
+        Unreadable: it cannot, or the text is empty or too long.
     """
     if not document.text.strip():
-        raise Unreadable("there is no text in it")
+        raise Unreadable("it has no text")
     if len(document.text) > LARGEST_TEXT:
         raise Unreadable(
-            f"{len(document.text):,} characters of text; at most {LARGEST_TEXT:,} are read"
+            f"{len(document.text):,} characters of text, over the limit of {LARGEST_TEXT:,}"
         )
     try:
         clean_text(document.text)
     except ValueError as e:
-        raise Unreadable(f"no text: {e}") from None
+        raise Unreadable(f"not a text: {e}") from None
     return document
 
 
 def decoded(data: bytes, declared: str | None = None) -> str:
-    """``data`` as text: by its byte-order mark, which is dropped, else as ``declared``, else UTF-8.
+    """Decode ``data`` by its byte-order mark, which is dropped, else ``declared``, else UTF-8.
 
     Raises:
-        Unreadable: it is none. No other encoding is guessed: a wrong guess reads like text.
+        Unreadable: it cannot be decoded. Other encodings are not guessed, as a wrong guess looks
+            like text.
     """
     for mark, name in _BOMS:
         if data.startswith(mark):
@@ -117,7 +117,7 @@ def decoded(data: bytes, declared: str | None = None) -> str:
         try:
             declared = codecs.lookup(declared).name
         except (LookupError, ValueError):
-            raise Unreadable(f"an encoding that is not known: {declared}") from None
+            raise Unreadable(f"unknown encoding: {declared}") from None
         return _by(data, declared)
     if b"\x00" in data:
         raise Unreadable("binary data, not text")
@@ -129,15 +129,15 @@ def _by(data: bytes, name: str) -> str:
         return data.decode(name)
     except UnicodeDecodeError as e:
         raise Unreadable(
-            f"not {name.upper()} at byte {e.start:,}; save it as UTF-8 to have it read"
+            f"not {name.upper()} at byte {e.start:,}; save the file as UTF-8"
         ) from None
-    except (LookupError, ValueError) as e:  # a codec that makes no text, such as base64
+    except (LookupError, ValueError) as e:  # a codec without text output, such as base64
         raise Unreadable(f"not readable as {name}: {e}") from None
 
 
 def _declared(data: bytes) -> str | None:
-    """The encoding that a page says it has, as browsers take it (WHATWG Encoding, section 4.2)."""
-    charset = _CHARSET.search(data[:_HEAD])
+    """Return the declared encoding of a page, as in browsers (WHATWG Encoding, section 4.2)."""
+    charset = _CHARSET.search(data[:_ENCODING_SEARCH_BYTES])
     if charset is None:
         return None
     name = charset[1].decode("ascii", "replace").lower()
@@ -166,6 +166,6 @@ def _row(file: str, line: int | None, row: dict[str, Any]) -> Document:
         raise Unreadable(f"{column} must be a text, not {shown(text)}")
     identifier = next((row[c] for c in _ID if row.get(c) is not None), line)
     if isinstance(identifier, bool) or not isinstance(identifier, (str, int)):
-        raise Unreadable(f"the id must be a text or a whole number, not {shown(identifier)}")
+        raise Unreadable(f"the id must be a text or an integer, not {shown(identifier)}")
     name = str(identifier)[:200]
     return checked(Document(f"{file}:{name}", title if isinstance(title, str) else "", text))

@@ -1,4 +1,4 @@
-"""The files of a corpus: which there are, which are read, and why the others are not."""
+"""Files of a corpus: listing, reading, and reasons for skipping."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from veridical.errors import UsageError
 
 Kind = Literal["text", "html", "pdf", "rows"]
 
-#: Kinds by extension. A file without one is taken for text, and is skipped if it is none.
+#: Kinds by extension. A file without one is read as text, and skipped if it is not text.
 KINDS: dict[str, Kind] = {
     "": "text",
     ".txt": "text",
@@ -38,7 +38,7 @@ _BLOCK = 1 << 20
 
 @dataclass(frozen=True)
 class Entry:
-    """One file that is to be read; ``name`` is its path under the corpus's folder."""
+    """A file to read; ``name`` is its path relative to the corpus."""
 
     name: str
     path: Path
@@ -46,31 +46,34 @@ class Entry:
 
 
 class Skipped(NamedTuple):
-    """A file, or a place in one, that is not read, and why; ``again``: another time it may be."""
+    """A file, or a place in one, that was skipped, and the reason.
+
+    ``again`` is True if a later attempt may succeed.
+    """
 
     name: str
     reason: str
     again: bool = False
 
 
-#: What no text of a record can hold.
+#: Characters that a record's text cannot contain.
 _UNFIT = re.compile("[\x00\ud800-\udfff]")
 
 
 def fit(text: str) -> str:
-    """``text`` with a replacement character for each that a record cannot hold."""
+    """Replace each character that a record cannot contain by a replacement character."""
     return _UNFIT.sub("\ufffd", text)
 
 
 class Unreadable(Exception):
-    """Why a file, or a document in it, is not read; said in the words of a reason."""
+    """The reason why a file or document is not read."""
 
 
 def listing(root: Path) -> Iterator[Entry | Skipped]:
-    """Everything in a folder, or the one file, in order of name.
+    """Yield everything in a folder, or the one file, in order of name.
 
-    Links are not followed, so that nothing outside the folder is read and no loop is walked.
-    Names that begin with a full stop are passed over.
+    Links are not followed, so nothing outside the folder is read and loops are impossible. Names
+    that begin with a full stop are skipped.
 
     Raises:
         UsageError: there is no such file or folder, or it cannot be listed.
@@ -79,7 +82,7 @@ def listing(root: Path) -> Iterator[Entry | Skipped]:
         yield from _folder(root, "")
         return
     if not root.exists():
-        raise UsageError(f"there is no corpus at {root}")
+        raise UsageError(f"no such corpus: {root}")
     entry = _entry(root, shown(root.name))
     if isinstance(entry, Skipped):
         raise UsageError(f"{root} cannot be read as a corpus: {entry.reason}")
@@ -100,7 +103,7 @@ def _folder(folder: Path, prefix: str) -> Iterator[Entry | Skipped]:
     for item in inside:
         name = prefix + shown(item.name)
         if item.is_symlink():
-            yield Skipped(name, "a link; links are not followed")
+            yield Skipped(name, "it is a link; links are not followed")
         elif item.is_dir(follow_symlinks=False):
             yield from _folder(Path(item.path), name + "/")
         else:
@@ -110,23 +113,23 @@ def _folder(folder: Path, prefix: str) -> Iterator[Entry | Skipped]:
 def _entry(path: Path, name: str) -> Entry | Skipped:
     kind = KINDS.get(path.suffix.lower())
     if kind is None:
-        return Skipped(name, f"files of the kind {shown(path.suffix)} are not read")
+        return Skipped(name, f"files of kind {shown(path.suffix)} are not supported")
     return Entry(name, path, kind)
 
 
 def shown(name: str) -> str:
-    """A file's name as text: printable, and without half characters."""
+    """Return a file's name as printable text."""
     text = os.fsencode(name).decode("utf-8", "backslashreplace")
     return "".join(c if c.isprintable() else f"\\x{ord(c):02x}" for c in text)
 
 
 def opened(entry: Entry) -> BinaryIO:
-    """The file, which is a plain one and not too large.
+    """Open the file, which must be regular and not too large.
 
     Raises:
-        Unreadable: it is another thing by now, or too large, or may not be read.
+        Unreadable: it is not a regular file any more, is too large, or cannot be read.
     """
-    # neither a link put there since, nor a pipe that nobody writes to
+    # neither a link created since, nor a pipe without a writer
     flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
     try:
         fd = os.open(entry.path, flags | getattr(os, "O_BINARY", 0))
@@ -135,18 +138,18 @@ def opened(entry: Entry) -> BinaryIO:
     status = os.fstat(fd)
     if not stat.S_ISREG(status.st_mode):
         os.close(fd)
-        raise Unreadable("no plain file")
+        raise Unreadable("not a regular file")
     if entry.kind != "rows" and status.st_size > LARGEST_FILE:
         os.close(fd)
-        raise Unreadable(f"{status.st_size:,} bytes long; at most {LARGEST_FILE:,} are read")
+        raise Unreadable(f"{status.st_size:,} bytes, over the limit of {LARGEST_FILE:,}")
     return os.fdopen(fd, "rb")
 
 
 def content_hash(entry: Entry) -> bytes:
-    """16-byte digest of the file's content, and of what reads it.
+    """Return a 16-byte digest of the file's content and of its reader.
 
     Raises:
-        Unreadable: as :func:`opened`, or it breaks off.
+        Unreadable: as :func:`opened`, or reading fails.
     """
     digest = hashlib.blake2b(entry.kind.encode(), digest_size=16)
     if entry.kind == "pdf":

@@ -1,4 +1,4 @@
-"""The text of a web page, by the parser of the standard library."""
+"""Text of web pages, by the standard library's parser."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from html.parser import HTMLParser
 
 from veridical.retrieval.corpus.files import fit
 
-#: What stands in these is no text of the page.
+#: Elements whose content is not text of the page.
 _HIDDEN = frozenset({"script", "style", "template", "noscript", "svg", "select"})
-#: These begin and end a paragraph.
+#: Elements that begin and end a paragraph.
 _BLOCKS = frozenset(
     {
         *("address", "article", "aside", "blockquote", "body", "caption", "dd", "details"),
@@ -21,12 +21,12 @@ _BLOCKS = frozenset(
 )
 _CELLS = frozenset({"td", "th"})
 _SPACE = re.compile(r"[ \t\r\n\f]+")
-#: What opens, and the end without which the parser would read on to the end of the page each time.
+#: Openings and their ends; without an end the parser would scan to the end of the page each time.
 _OPENINGS = (("<", ">"), ("<!--", "-->"), ("<![", "]>"))
 
 
 class _Text(HTMLParser):
-    """Collects paragraphs: runs of text with white space as a browser shows it."""
+    """A collector of paragraphs, with white space as a browser shows it."""
 
     def __init__(self) -> None:
         super().__init__(convert_charrefs=True)
@@ -51,12 +51,12 @@ class _Text(HTMLParser):
             self._line.append(" ")
 
     def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        if tag not in _HIDDEN:  # <svg/> hides nothing
+        if tag not in _HIDDEN:  # <svg/> has no content
             self.handle_starttag(tag, attrs)
 
     def handle_endtag(self, tag: str) -> None:
         if self._open[tag]:
-            # what was opened inside it and never closed ends with it
+            # elements left open inside it end with it
             del self._hidden[self._hidden.index(tag) :]
             self._open = Counter(self._hidden)
         elif tag == "title":
@@ -73,12 +73,12 @@ class _Text(HTMLParser):
             self._line.append(data)
 
     def parse_marked_section(self, i: int, report: int = 1) -> int:
-        """The end of ``<![...]>``, of which the library knows few and refuses the others."""
+        """Return the end of ``<![...]>``, most of which the library rejects."""
         end = self.rawdata.find("]>", i)
         return end + 2 if end >= 0 else self.parse_bogus_comment(i)
 
     def end(self) -> None:
-        """The paragraph ends here."""
+        """End the paragraph."""
         lines = (_SPACE.sub(" ", part).strip(" ") for part in "".join(self._line).split("\v"))
         paragraph = "\n".join(line for line in lines if line)
         if paragraph:
@@ -87,7 +87,7 @@ class _Text(HTMLParser):
 
 
 def _closable(markup: str) -> str:
-    """``markup`` where what no end follows is text."""
+    """Escape openings in ``markup`` that have no end."""
     for opening, end in _OPENINGS:
         last = markup.rfind(end) + 1
         if opening in markup[last:]:
@@ -96,8 +96,10 @@ def _closable(markup: str) -> str:
 
 
 def read_html(markup: str) -> tuple[str, str]:
-    """Title and text of a page. Paragraphs, list items, rows and headings are apart by blank
-    lines; what a browser would not show as text is left out.
+    """Return the title and text of a page.
+
+    Paragraphs, list items, rows and headings are separated by blank lines; content that a browser
+    does not show as text is skipped.
 
     >>> read_html("<title>A</title><h1>Ada</h1><p>She <b>wrote</b>.<script>1</script>")
     ('A', 'Ada\\n\\nShe wrote.')
@@ -108,4 +110,4 @@ def read_html(markup: str) -> tuple[str, str]:
     parser.end()
     title = _SPACE.sub(" ", "".join(parser.title)).strip()
     text = "\n\n".join(parser.paragraphs)
-    return fit(title), fit(text)  # a character reference can stand for anything
+    return fit(title), fit(text)  # a character reference may give any character

@@ -1,7 +1,6 @@
-"""The index of a corpus on disk: documents, passages, and their words in an FTS5 table.
+"""On-disk index of a corpus: documents, passages and an FTS5 table.
 
-One process writes at a time. A reader keeps the state that it found when it opened the index,
-whatever is written later.
+One process writes at a time. A reader sees the state at opening, regardless of later writes.
 """
 
 from __future__ import annotations
@@ -22,10 +21,10 @@ from veridical.files.seals import SEAL, seal, sealed_hex
 from veridical.retrieval.corpus.files import Skipped
 from veridical.retrieval.corpus.words import index_terms, rarest
 
-#: Of the tables, and of how texts are read and cut: another one is built anew.
+#: Format of the tables and of reading and splitting texts; another format is rebuilt.
 FORMAT = 2
 FILE = "index.sqlite"
-#: Seals what the index holds while nobody writes it.
+#: Seal of the index's content while no process writes it.
 SEAL_FILE = "seal"
 T = TypeVar("T", bound="Index")
 _PASSAGE = """
@@ -37,7 +36,7 @@ _LOOKUP = 500  # sqlite's variable limit is 999 in old builds
 
 
 class IndexedPassage(NamedTuple):
-    """One passage of the corpus: ``text`` is that of the document from ``start`` to ``end``."""
+    """A passage of the corpus: the document's text from ``start`` to ``end``."""
 
     id: int
     document: str
@@ -50,7 +49,7 @@ class IndexedPassage(NamedTuple):
 
 
 class Counts(NamedTuple):
-    """What an index holds, and what it left out."""
+    """Counts of indexed and skipped items."""
 
     files: int
     documents: int
@@ -62,7 +61,7 @@ class Index:
     """The index in the folder ``path``, for reading.
 
     Raises:
-        UsageError: there is none, or it cannot be opened.
+        UsageError: it does not exist or cannot be opened.
     """
 
     def __init__(self, path: Path) -> None:
@@ -71,30 +70,31 @@ class Index:
         self.mutex = threading.RLock()
         try:
             if not (path / FILE).is_file():
-                raise UsageError(f"there is no corpus index in {path}")
+                raise UsageError(f"no corpus index in {path}")
             if not is_sealed(path):
                 raise UsageError(
-                    f"the corpus index {path} is being written, was left half written, is damaged "
-                    f"or is not of this computer; {rebuild_hint()}"
+                    f"the corpus index {path} is being written, incomplete, damaged, "
+                    f"or from another computer; {rebuild_hint()}"
                 )
             self._db = connected(path, "ro")
             self._db.execute("BEGIN")
-            self._db.execute("SELECT count(*) FROM settings").fetchone()  # the state is taken
+            self._db.execute(
+                "SELECT count(*) FROM settings"
+            ).fetchone()  # starts the read transaction
         except sqlite3.Error as e:
             raise UsageError(f"cannot open the corpus index {path}: {e}") from None
 
     def setting(self, name: str) -> str | None:
-        """What the writer set under a name."""
+        """Return the value that the writer stored under a name."""
         row = self._db.execute("SELECT value FROM settings WHERE name = ?", (name,)).fetchone()
         return None if row is None else str(row[0])
 
     def execute(self, sql: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
-        """All rows of a statement of another module's."""
+        """Return all rows of a statement, for other modules."""
         return self._db.execute(sql, values).fetchall()
 
     def counts(self) -> Counts:
-        """How many files were read, and documents and passages found; and files and places in
-        files that were skipped."""
+        """Return the numbers of files, documents and passages, and of skipped files and places."""
         with self.mutex:
             files, unread = self._db.execute(
                 "SELECT count(*), count(problem) FROM files"
@@ -106,7 +106,7 @@ class Index:
         return Counts(files - unread, one[0], one[1], unread + one[2])
 
     def skipped(self) -> Iterator[Skipped]:
-        """Files, and places in files, that were not read, in order of name."""
+        """Yield the skipped files and places, in order of name."""
         with self.mutex:
             rows = self._db.execute(
                 "SELECT name, problem, 0 FROM files WHERE problem IS NOT NULL UNION ALL "
@@ -115,7 +115,7 @@ class Index:
         return (Skipped(name, reason) for name, reason, _ in rows)
 
     def content(self) -> str:
-        """32 hex digits for names and texts of all documents."""
+        """Return 32 hex digits for names and texts of all documents."""
         digest = hashlib.blake2b(str(FORMAT).encode(), digest_size=16)
         with self.mutex:
             for name, held in self._db.execute("SELECT name, hash FROM documents ORDER BY name"):
@@ -123,7 +123,7 @@ class Index:
         return digest.hexdigest()
 
     def text(self, document: str) -> str | None:
-        """The whole text of a document, which its passages' places refer to."""
+        """Return the whole text of a document, which passage offsets refer to."""
         with self.mutex:
             row = self._db.execute(
                 "SELECT text FROM documents WHERE name = ?", (document,)
@@ -131,7 +131,7 @@ class Index:
         return None if row is None else zlib.decompress(row[0]).decode()
 
     def passages(self, ids: Iterable[int]) -> dict[int, IndexedPassage]:
-        """Passages by their numbers."""
+        """Return passages by their numbers."""
         wanted = list(ids)
         passages: dict[int, IndexedPassage] = {}
         with self.mutex:
@@ -148,7 +148,7 @@ class Index:
         return passages
 
     def by_words(self, query: str, k: int) -> list[int]:
-        """The ``k`` passages that BM25 (of FTS5: k1 = 1.2, b = 0.75) puts first, best first."""
+        """Return the best ``k`` passages by BM25 (of FTS5: k1 = 1.2, b = 0.75), best first."""
         with self.mutex:
             terms = rarest(index_terms(query), self._frequency)
             if not terms:
@@ -177,25 +177,27 @@ class Index:
 
 
 def check_fts5() -> None:
-    """Whether this Python's sqlite can index words.
+    """Check that this Python's sqlite supports FTS5.
 
     Raises:
-        UsageError: it cannot.
+        UsageError: it does not.
     """
     with contextlib.closing(sqlite3.connect(":memory:")) as db:
         try:
             db.execute("CREATE VIRTUAL TABLE t USING fts5 (text)")
         except sqlite3.OperationalError as e:
             raise UsageError(
-                f"a corpus needs sqlite with FTS5, which this Python's (sqlite "
-                f"{sqlite3.sqlite_version}) lacks: {e}. Builds of python.org, conda and the usual "
-                "Linux distributions have it"
+                f"--corpus requires sqlite with FTS5, which this Python's (sqlite "
+                f"{sqlite3.sqlite_version}) lacks: {e}. Use a build of python.org, conda or a "
+                "usual Linux distribution"
             ) from None
 
 
 def connected(path: Path, mode: str = "rwc") -> sqlite3.Connection:
-    """A connection to the index in ``path``. One that only reads (``ro``) leaves the files as they
-    were sealed."""
+    """Open a connection to the index in ``path``.
+
+    A read-only one (``ro``) leaves the files as they were sealed.
+    """
     db = sqlite3.connect(
         f"{(path / FILE).absolute().as_uri()}?mode={mode}",
         uri=True,
@@ -210,7 +212,7 @@ def connected(path: Path, mode: str = "rwc") -> sqlite3.Connection:
 
 
 def put_seal(path: Path) -> None:
-    """Seal the index in ``path`` as it is now.
+    """Seal the index in ``path`` in its present state.
 
     Raises:
         OSError: the seal cannot be written.
@@ -219,7 +221,7 @@ def put_seal(path: Path) -> None:
 
 
 def is_sealed(path: Path) -> bool:
-    """Whether the index in ``path`` is what this computer has sealed."""
+    """Return True if this computer has sealed the index in ``path`` in its present state."""
     try:
         with (path / SEAL_FILE).open("rb") as file:
             digits = file.read(2 * SEAL + 1)
@@ -229,8 +231,7 @@ def is_sealed(path: Path) -> bool:
 
 
 def _content(path: Path) -> list[bytes]:
-    """What is sealed: the format, and the content of the database with what sqlite has not yet
-    written into it."""
+    """Return the sealed content: the format, the database, and sqlite's pending writes."""
     parts = [str(FORMAT).encode()]
     for name in (FILE, f"{FILE}-wal"):
         digest = hashlib.blake2b(digest_size=32)
@@ -243,5 +244,5 @@ def _content(path: Path) -> list[bytes]:
 
 
 def rebuild_hint() -> str:
-    """How a user has an index made anew."""
-    return "it is made anew by the next run, or by: veridical corpus PATH"
+    """Return how to rebuild an index."""
+    return "the next run rebuilds it, or run: veridical corpus PATH"

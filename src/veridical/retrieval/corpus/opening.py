@@ -1,4 +1,4 @@
-"""From ``--corpus PATH``, ``--corpus search:NAME`` or an object to what finds passages."""
+"""Opening of retrievers from ``--corpus PATH``, ``search:NAME`` or an object."""
 
 from __future__ import annotations
 
@@ -35,19 +35,19 @@ __all__ = ["Corpus", "IndexProgress", "open_retriever"]
 
 
 class Corpus(CorpusRetriever):
-    """The user's own documents, indexed, and searched by words and by an engine's embedder.
+    """The user's documents, indexed for search by words and embeddings.
 
-    The index is kept under the engine's store and brought up to what the files hold now; without
-    a store it is made for this object alone.
+    The index is in the engine's store and updated to the files' current content; without a store it
+    is temporary.
 
     Args:
         path: a folder of text, Markdown, HTML and PDF files and of JSON lines, or one such file.
-        engine: its embedder is used on its loop, and its store.
-        notify: is told, from this thread, how far the indexing is.
-        embed: False leaves vectors out, and finds by words alone.
+        engine: its embedder, event loop and store are used.
+        notify: receives the indexing progress, in this thread.
+        embed: False disables vectors and searches by words alone.
 
     Attributes:
-        counts: what the index holds, and how much was skipped.
+        counts: counts of indexed and skipped items.
 
     Raises:
         UsageError: there is no such corpus, or another process is writing its index.
@@ -63,9 +63,9 @@ class Corpus(CorpusRetriever):
         embed: bool = True,
     ) -> None:
         self.path = Path(path).expanduser()
-        next(listing(resolved(self.path)), None)  # that it is there, before a model is loaded
+        next(listing(resolved(self.path)), None)  # checks that it exists before a model is loaded
         if engine.store is None:
-            self._temporary = TemporaryFolder("corpus")  # goes when this object does
+            self._temporary = TemporaryFolder("corpus")  # deleted with this object
             folder = self._temporary.path
         else:
             folder = folder_of(engine.store.path, self.path)
@@ -86,7 +86,7 @@ class Corpus(CorpusRetriever):
             passages.close()
 
         async def queried(texts: Sequence[str]) -> NDArray[np.float32]:
-            # on the engine's own loop, whichever this one is
+            # on the engine's loop, not the current one
             return await asyncio.wrap_future(engine.submit(_vectors(queries, texts)))
 
         super().__init__(Index(folder), embedder.name, queried, model.scripts)
@@ -103,11 +103,12 @@ def open_retriever(
     *,
     pages: int | None = None,
 ) -> Retriever:
-    """What ``named`` names: ``search:NAME`` of ``veridical.toml``, or a corpus's path. A retriever
-    is taken as it is.
+    """Open ``search:NAME`` of ``veridical.toml``, or a corpus by its path.
+
+    A retriever object is returned as it is.
 
     Args:
-        pages: of a search service, how many results of a query are fetched and read; None: none.
+        pages: number of pages to fetch and read per query of a search service; None: none.
 
     Raises:
         UsageError: there is no such service or corpus.
@@ -118,15 +119,19 @@ def open_retriever(
         from veridical.retrieval.search_http import HttpSearch
 
         service = find_service(source.removeprefix(SEARCH))
-        service.key()  # that there is one
+        service.key()  # checks that the key exists
         search = HttpSearch(service)
         if pages is None:
             return search
         if engine.named_only:
-            raise UsageError("an engine that serves requests from elsewhere fetches no pages")
+            raise UsageError(
+                "an engine that serves remote requests cannot fetch pages; remove corpus_pages"
+            )
         from veridical.retrieval.search_pages import PageSearch
 
         return PageSearch(search, pages)
     if engine.named_only:
-        raise UsageError(f"only search:NAME of veridical.toml may be named here, not {source!r}")
+        raise UsageError(
+            f"the corpus of a remote request must be search:NAME of veridical.toml, not {source!r}"
+        )
     return Corpus(source, engine, notify=notify)

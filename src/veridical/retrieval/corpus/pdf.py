@@ -1,4 +1,4 @@
-"""The text of a PDF file, by pypdf (extra ``[corpus]``)."""
+"""Text of PDF files, by pypdf (extra ``[corpus]``)."""
 
 from __future__ import annotations
 
@@ -8,37 +8,37 @@ import logging
 from veridical.retrieval.corpus.files import Unreadable, fit
 
 _MAGIC = b"%PDF-"
-_WITHIN = 1024  # bytes in which readers look for it
+_SIGNATURE_SEARCH_BYTES = 1024
 
 
 def read_pdf(data: bytes, longest: int) -> tuple[str, str, tuple[int, ...]]:
-    """Title, text, and where in the text each page begins.
+    """Return the title, the text, and the start of each page in the text.
 
     Args:
-        data: the file.
-        longest: code points after which no further page is read.
+        data: content of the file.
+        longest: maximum code points, after which no further page is read.
 
     Raises:
-        Unreadable: it is no PDF, broken, or locked, or holds no text.
+        Unreadable: it is not a PDF, is broken or locked, or has no text.
     """
-    if _MAGIC not in data[:_WITHIN]:
-        raise Unreadable("no PDF: it does not begin like one")
+    if _MAGIC not in data[:_SIGNATURE_SEARCH_BYTES]:
+        raise Unreadable("not a PDF: the signature is missing")
     try:
         import pypdf
     except ImportError:
-        raise Unreadable("PDF files need a package: pip install pypdf") from None
+        raise Unreadable("PDF files require pypdf; run: pip install pypdf") from None
     logging.getLogger("pypdf").setLevel(logging.CRITICAL)
     try:
         reader = pypdf.PdfReader(io.BytesIO(data), strict=False)
         if reader.is_encrypted and not reader.decrypt(""):
-            raise Unreadable("it is locked by a password")
+            raise Unreadable("it is protected by a password")
         title = reader.metadata.title if reader.metadata is not None else None
         starts: list[int] = []
         parts: list[str] = []
         at = 0
         for page in reader.pages:
             starts.append(at)
-            # a sentence may go on on the next page
+            # a sentence may continue on the next page
             part = fit(page.extract_text()).strip() + "\n"
             parts.append(part)
             at += len(part)
@@ -47,8 +47,8 @@ def read_pdf(data: bytes, longest: int) -> tuple[str, str, tuple[int, ...]]:
         text = "".join(parts)
     except Unreadable:
         raise
-    except Exception as e:  # of a broken file anything may come
+    except Exception as e:  # a broken file may raise any error
         raise Unreadable(f"broken PDF: {type(e).__name__}: {e}"[:200]) from None
     if not text.strip():
-        raise Unreadable("there is no text in it; a scan has to be recognised (OCR) first")
+        raise Unreadable("it has no text; run OCR on scanned pages first")
     return (title if isinstance(title, str) else ""), text, tuple(starts)

@@ -1,4 +1,4 @@
-"""A document in passages that are short enough to be found and read by themselves."""
+"""Splitting of documents into passages."""
 
 from __future__ import annotations
 
@@ -6,19 +6,18 @@ from collections.abc import Iterator
 
 from veridical.text.passages import passages
 
-#: Code points of a passage of whole sentences. A single longer sentence is cut past the double.
+#: Code points of a passage of whole sentences. A single sentence is split beyond twice that.
 SIZE = 1000
-#: Documents are split into sentences by parts of this many code points: the time it takes grows
-#: faster than the text.
+#: Code points of the parts in which documents are split into sentences, as the time grows faster
+#: than the text.
 _PART = 100_000
 
 
 def pieces(text: str, size: int = SIZE) -> Iterator[tuple[int, int]]:
-    """Start and end of passages that together hold every sentence of ``text``, in order.
+    """Yield start and end of passages that together cover every sentence of ``text``.
 
-    They are those of :func:`veridical.text.passages.passages`, but that what is longer than
-    ``2 size``, such as a table without a full stop, is cut at white space, or anywhere if there
-    is none.
+    They are those of :func:`veridical.text.passages.passages`, except that anything longer than ``2
+    size``, such as a table without a full stop, is split at white space, or anywhere without it.
     """
     for first, last in _parts(text):
         for passage in passages(text[first:last], size):
@@ -27,13 +26,13 @@ def pieces(text: str, size: int = SIZE) -> Iterator[tuple[int, int]]:
                 cut = _cut(text, start, size)
                 yield start, cut
                 start = cut
-                while text[start].isspace():  # the passage's end is none
+                while text[start].isspace():  # the end of the passage is not white space
                     start += 1
             yield start, end
 
 
 def _parts(text: str) -> Iterator[tuple[int, int]]:
-    """Runs that end at a blank line where there is one."""
+    """Yield parts that end at a blank line if there is one."""
     start = 0
     while len(text) - start > _PART:
         end = text.rfind("\n\n", start + _PART // 2, start + _PART) + 2
@@ -47,7 +46,7 @@ def _parts(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _cut(text: str, start: int, size: int) -> int:
-    """The last place before ``start + size`` after which white space stands."""
+    """Return the last place before ``start + size`` that is followed by white space."""
     end = start + size
     while end > start + size // 2 and not text[end].isspace():
         end -= 1

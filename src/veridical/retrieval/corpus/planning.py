@@ -1,4 +1,4 @@
-"""Stands for a retriever in a dry run: counts, and finds about as much."""
+"""Retriever for dry runs, which counts and returns similar amounts."""
 
 from __future__ import annotations
 
@@ -15,20 +15,22 @@ if TYPE_CHECKING:
     from veridical.engine.engine import Engine
 
 _SOME = 4096
-_SNIPPET = 300  # code points
+_SNIPPET_CODE_POINTS = 300
 
 
 class PlannedRetriever:
-    """Passages of a corpus are found by words alone, so its files are read but nothing is
-    embedded. Nobody else is asked: their passages are pretended, and as long as a snippet, or
-    where pages are read, as a passage of one.
+    """A retriever for plans.
+
+    Passages of a corpus are found by words alone, so its files are read but nothing is embedded.
+    Search services are not called: their passages are simulated with the length of a snippet, or of
+    a page's passage if pages are read.
 
     Args:
-        source: as :func:`~veridical.retrieval.corpus.opening.open_retriever` takes it.
-        pages: how many results of a query are fetched; None: none.
+        source: as in :func:`~veridical.retrieval.corpus.opening.open_retriever`.
+        pages: number of pages to fetch per query; None: none.
 
     Attributes:
-        count: is told which texts a run would embed.
+        count: receives the texts that a run would embed.
     """
 
     def __init__(
@@ -48,11 +50,11 @@ class PlannedRetriever:
             self.name = self.corpus.name
 
     def identity(self) -> dict[str, Any]:
-        """An empty identity: no run depends on a plan."""
+        """Return an empty identity, as no run depends on a plan."""
         return {}
 
     async def search(self, queries: Sequence[str], k: int) -> list[list[Found]]:
-        """Passages for each query, as many as a run might find."""
+        """Return about as many passages for each query as a run might find."""
         self._queries |= set(queries)
         if self.corpus is None:
             return [[Found("", self._pretended(i, q), "") for i in range(k)] for q in queries]
@@ -63,11 +65,11 @@ class PlannedRetriever:
     def _pretended(self, place: int, query: str) -> str:
         text = f"{place} {query}"
         if self._pages is None:
-            return text[-_SNIPPET:]
+            return text[-_SNIPPET_CODE_POINTS:]
         return (text + " " + query * (SIZE // max(1, len(query))))[:SIZE]
 
     def missing(self, embedder: str) -> Iterator[list[str]]:
-        """Texts of the corpus that a run with this embedder would embed, some at a time."""
+        """Yield batches of the corpus's texts that a run would embed."""
         if self.corpus is None:
             return
         after = 0
@@ -76,13 +78,12 @@ class PlannedRetriever:
             yield [text for *_, text in passages]
 
     async def close(self) -> None:
-        """Let the index go."""
+        """Close the index."""
         if self.corpus is not None:
             await self.corpus.close()
 
     def told(self) -> dict[str, Any]:
-        """What the plan says of it: distinct queries, pages fetched at most, and what the corpus
-        holds."""
+        """Return the plan's entries: distinct queries, maximum pages, and the corpus's counts."""
         counts = {} if self.corpus is None else self.corpus.counts._asdict()
         queries = len(self._queries)
         fetched = {} if self._pages is None else {"pages": self._pages * queries}

@@ -1,8 +1,8 @@
-"""Files are read in a process of their own: what a hostile one can do ends with that process.
+"""File reading in a separate process, isolated from hostile files.
 
-``python -m veridical.retrieval.corpus.reader`` takes an entry a message and answers with messages
-of documents, cut into passages, and an empty one at the end, as at its own start. Its parent is
-:class:`FileReader`.
+``python -m veridical.retrieval.corpus.reader`` takes one entry per message. It answers with
+messages of documents, split into passages, and an empty message at the end, as at its start. Its
+parent is :class:`FileReader`.
 """
 
 from __future__ import annotations
@@ -26,30 +26,31 @@ from veridical.retrieval.corpus.pieces import pieces
 
 T = TypeVar("T")
 
-#: Seconds for one document, or for as many short rows as go into a message.
+#: Timeout in seconds for one document, or for the short rows of one message.
 LONGEST = 60.0
-#: Seconds for the process to start.
+#: Timeout in seconds for the start of the process.
 _START = 120.0
-#: Code points of the documents of a message, unless it is one.
+#: Maximum code points of the documents in a message, unless it has only one.
 _MESSAGE = 200_000
-#: Bytes that the process may take (where the system lets that be limited).
+#: Memory limit of the process in bytes (on systems that support limits).
 MEMORY = 4 << 30
 
 
 class CutDocument(NamedTuple):
-    """A document and its passages' places."""
+    """A document and the places of its passages."""
 
     document: Document
     pieces: list[tuple[int, int]]
 
 
 class FileReader:
-    """A child process that reads files, one at a time. It is started when first needed, and
-    again after it has died or has been stopped for taking too long.
+    """A child process that reads files, one at a time.
+
+    It is started on first use, and again after it died or exceeded the timeout.
 
     Args:
-        longest: seconds that a document may take.
-        memory: bytes that the process may take.
+        longest: timeout in seconds per document.
+        memory: memory limit in bytes.
     """
 
     def __init__(self, *, longest: float = LONGEST, memory: int = MEMORY) -> None:
@@ -58,7 +59,7 @@ class FileReader:
         self._child: subprocess.Popen[bytes] | None = None
 
     def read(self, entry: Entry) -> Iterator[CutDocument | Skipped]:
-        """The documents of a file. Whatever may be wrong with it comes as :class:`Skipped`."""
+        """Yield the documents of a file; every problem is yielded as :class:`Skipped`."""
         child = self._started()
         assert child.stdin is not None
         request = {"name": entry.name, "path": os.fsencode(entry.path).hex(), "kind": entry.kind}
@@ -74,7 +75,7 @@ class FileReader:
             while True:
                 message = self._message(child, self._longest)
                 if isinstance(message, str):
-                    finished = True  # nothing is left to be read from it
+                    finished = True  # no message is left
                     yield Skipped(entry.name, message, again=True)
                     return
                 if not message:
@@ -82,7 +83,7 @@ class FileReader:
                     return
                 yield from map(_taken, message)
         finally:
-            if not finished:  # the caller has gone
+            if not finished:  # the caller has stopped reading
                 self.close()
 
     def _started(self) -> subprocess.Popen[bytes]:
@@ -96,13 +97,13 @@ class FileReader:
                 stderr=subprocess.DEVNULL,
                 start_new_session=True,  # Ctrl-C is the parent's to handle
             )
-            self._message(child, _START)  # it is there: that is no time of a file's
+            self._message(child, _START)  # the start does not count as a file's time
         return child
 
     def _message(
         self, child: subprocess.Popen[bytes], longest: float
     ) -> list[dict[str, Any]] | str:
-        """The next message, or why there is none."""
+        """Return the next message, or the reason why there is none."""
         assert child.stdout is not None
         late = threading.Event()
 
@@ -119,13 +120,13 @@ class FileReader:
                 answers: list[dict[str, Any]] = from_json(message)
                 return answers
         except ValueError:
-            pass  # it ended in the middle of a message
+            pass  # it ended within a message
         finally:
             timer.cancel()
         self.close()
         if late.is_set():
-            return f"reading it took longer than {longest:g} s"
-        return "reading it ended the process that reads files"
+            return f"reading took longer than {longest:g} s"
+        return "the process that reads files ended"
 
     def close(self) -> None:
         """End the process."""
@@ -163,13 +164,13 @@ def _answers(entry: Entry) -> Iterator[dict[str, Any]]:
     except Unreadable as e:
         yield {"name": entry.name, "reason": str(e)}
     except MemoryError:
-        yield {"name": entry.name, "reason": "reading it takes too much memory", "again": True}
+        yield {"name": entry.name, "reason": "reading needs too much memory", "again": True}
     except Exception as e:  # one file must not end the others
         yield {"name": entry.name, "reason": f"cannot be read: {type(e).__name__}: {e}"[:300]}
 
 
 def _alarmed(answers: Iterator[T]) -> Iterator[T]:
-    """``answers``, each in time: should the parent be gone, nobody else would end this process."""
+    """Yield ``answers`` under a timer, which ends this process if the parent is gone."""
     alarm = getattr(signal, "alarm", lambda _: None)
     while True:
         alarm(int(2 * LONGEST))
@@ -181,7 +182,7 @@ def _alarmed(answers: Iterator[T]) -> Iterator[T]:
 
 
 def main(inward: BinaryIO, outward: BinaryIO) -> None:
-    """Answer until the parent has gone."""
+    """Answer messages until the parent ends."""
     follow()
     if hasattr(signal, "SIGALRM"):
         signal.signal(signal.SIGALRM, signal.SIG_DFL)
@@ -214,5 +215,5 @@ def _send(outward: BinaryIO, answers: list[dict[str, Any]]) -> None:
 
 if __name__ == "__main__":
     pipe = sys.stdout.buffer
-    sys.stdout = sys.stderr  # what a library prints must not get between the messages
+    sys.stdout = sys.stderr  # output of a library must not mix with the messages
     main(sys.stdin.buffer, pipe)

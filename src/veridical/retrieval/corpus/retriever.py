@@ -1,7 +1,7 @@
-"""Finds passages in the index of a corpus, by words and by meaning.
+"""Passage search in a corpus index, by words and embeddings.
 
-The two rankings are joined by reciprocal rank fusion (Cormack, Clarke and Buettcher 2009): a
-passage scores the sum of 1 / (60 + rank) over the rankings that have it.
+The two rankings are merged by reciprocal rank fusion (Cormack, Clarke and Buettcher 2009): a
+passage's score is the sum of 1 / (60 + rank) over the rankings that contain it.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-#: The constant of the fusion, as its authors found it.
+#: Constant of the fusion, as published.
 RRF_K = 60
-#: Passages of a ranking that are joined, at least.
+#: Minimum passages of a ranking that are merged.
 _POOL = 50
 
 
 def fuse(rankings: Sequence[Sequence[int]]) -> dict[int, float]:
-    """Score of everything that a ranking has. Ranks count from 1.
+    """Return the score of every item in any ranking. Ranks count from 1.
 
     >>> {k: round(v, 5) for k, v in fuse([[7, 8], [8]]).items()}
     {7: 0.01639, 8: 0.03252}
@@ -39,16 +39,16 @@ def fuse(rankings: Sequence[Sequence[int]]) -> dict[int, float]:
 
 
 class CorpusRetriever:
-    """A :class:`~veridical.retrieval.search.Retriever` over an index that is up to date.
+    """A :class:`~veridical.retrieval.search.Retriever` over an updated index.
 
     Args:
-        index: is closed with this.
+        index: the index, closed with this object.
         embedder: identity of the model whose vectors are searched.
-        embed: (n, d) unit vectors of n queries; None goes by words alone.
-        scripts: that the model reads; other queries go by words alone. None is all.
+        embed: returns (n, d) unit vectors of n queries; None searches by words alone.
+        scripts: scripts that the model supports; other queries use words alone. None means all.
 
     Attributes:
-        by_words: whether words count; for measuring what they add.
+        by_words: False disables the search by words, to measure its effect.
     """
 
     name = "corpus"
@@ -69,7 +69,7 @@ class CorpusRetriever:
         self._vectors = VectorSearch(index, embedder, self._stand_ins)
 
     def identity(self) -> dict[str, Any]:
-        """Hash of the documents, and the embedder."""
+        """Return the hash of the documents and the embedder."""
         return {
             "kind": "corpus",
             "content": self.index.content(),
@@ -77,7 +77,7 @@ class CorpusRetriever:
         }
 
     async def search(self, queries: Sequence[str], k: int) -> list[list[Found]]:
-        """Find at most ``k`` passages for each query, one of those with the same text."""
+        """Find at most ``k`` passages for each query, without duplicate texts."""
         distinct = list(dict.fromkeys(queries))
         pool = max(_POOL, 5 * k)
         near: dict[str, list[int]] = {}
@@ -97,20 +97,23 @@ class CorpusRetriever:
         worded = self.index.by_words(query, pool) if self.by_words else []
         worded = [self._stand_ins.get(i, i) for i in worded]
         scores = fuse([list(dict.fromkeys(worded)), near])
-        # of equal scores those of the last that counts are all looked at
+        # all passages tied with the last one are considered
         least = sorted(scores.values(), reverse=True)[:k][-1:] or [0.0]
         best = self.index.passages(i for i, s in scores.items() if s >= least[0])
         order = sorted(best.values(), key=lambda p: (-scores[p.id], p.document, p.start))
         return [_as_found(p, scores[p.id]) for p in order[:k]]
 
     async def close(self) -> None:
-        """Let the index go."""
+        """Close the index."""
         self.index.close()
 
 
 def _as_found(passage: IndexedPassage, score: float) -> Found:
-    """The id is the document's name with fragments that say where in it: characters of the text
-    (RFC 5147) and the page of a PDF (RFC 8118)."""
+    """Return the passage with an id that gives its place in the document.
+
+    The id is the document's name with fragments for characters (RFC 5147) and the page of a PDF
+    (RFC 8118).
+    """
     page = "" if passage.page is None else f"page={passage.page}&"
     return Found(
         id=f"{passage.document}#{page}char={passage.start},{passage.end}",
@@ -125,8 +128,10 @@ def _as_found(passage: IndexedPassage, score: float) -> Found:
 
 
 def _stand_ins(index: Index) -> dict[int, int]:
-    """Passage -> the one of the same text that is found in its place: the
-    first by name and place, whatever the order they were indexed in."""
+    """Map each passage with a duplicate text to the one that represents it.
+
+    It is the first by name and place, regardless of the order of indexing.
+    """
     with index.mutex:
         rows = index.execute(
             "SELECT p.hash, p.id FROM passages p JOIN documents d ON d.id = p.document "

@@ -1,7 +1,7 @@
-"""Sentence embeddings of passages in float16, a file an embedder, and the search through them.
+"""Sentence embeddings of passages in float16 files, and their search.
 
-Every vector is sealed together with its embedder and the hash of its passage, in its file: so it
-outlives an index that was damaged, and none is used that this computer did not make.
+Every vector in the file is sealed together with its embedder and its passage's hash. So it survives
+a damaged index, and vectors of other computers are not used.
 """
 
 from __future__ import annotations
@@ -25,30 +25,32 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _KIND = np.dtype("<f2")
-_HASH = 16  # bytes of a passage's
+_HASH_BYTES = 16  # of a passage
 _PURPOSE = "corpus vector"
-_BLOCK = 1 << 14  # vectors that are compared at once
-#: Decimals of a cosine that decide; what batching leaves uncertain must not.
+_VECTORS_PER_BLOCK = 1 << 14  # compared together
+#: Decimals of a cosine that decide; differences from batching must not.
 _DECIMALS = 5
 _MISSING = "NOT EXISTS (SELECT 1 FROM vectors v WHERE v.embedder = ? AND v.hash = p.hash)"
 
 
 def _record(width: int) -> np.dtype[Any]:
-    """A vector as it lies in the file."""
-    return np.dtype([("hash", f"V{_HASH}"), ("seal", f"V{SEAL}"), ("vector", _KIND, (width,))])
+    """Return the dtype of a stored vector."""
+    return np.dtype(
+        [("hash", f"V{_HASH_BYTES}"), ("seal", f"V{SEAL}"), ("vector", _KIND, (width,))]
+    )
 
 
 def _records(path: Path, width: int) -> Any:
-    """The whole records of a file."""
+    """Return the complete records of a file."""
     kind = _record(width)
     n = path.stat().st_size // kind.itemsize if path.is_file() else 0
     return np.memmap(path, kind, "r", shape=(n,)) if n else np.zeros(0, kind)
 
 
 def _sealed_slots(records: Any, embedder: str) -> Iterator[tuple[int, bytes]]:
-    """Place and hash of those records that this computer made for the embedder."""
-    for start in range(0, len(records), _BLOCK):
-        for slot, record in enumerate(np.array(records[start : start + _BLOCK]), start):
+    """Yield slot and hash of the records that this computer sealed for the embedder."""
+    for start in range(0, len(records), _VECTORS_PER_BLOCK):
+        for slot, record in enumerate(np.array(records[start : start + _VECTORS_PER_BLOCK]), start):
             key, mark = record["hash"].tobytes(), record["seal"].tobytes()
             if sealed(mark, embedder, key, record["vector"].tobytes(), purpose=_PURPOSE):
                 yield slot, key
@@ -61,8 +63,10 @@ def _setting(embedder: str) -> str:
 def missing_passages(
     index: Index, embedder: str, n: int, after: int = 0
 ) -> list[tuple[int, bytes, str]]:
-    """Number, hash and text of ``n`` passages without a vector of the embedder, in order of number,
-    from those ``after`` one."""
+    """Return number, hash and text of ``n`` passages without a vector of the embedder.
+
+    They are in order of number and follow passage ``after``.
+    """
     with index.mutex:
         rows = index.execute(
             "SELECT id, hash, text FROM passages p "
@@ -73,9 +77,11 @@ def missing_passages(
 
 
 class VectorWriter:
-    """Adds the vectors of one embedder to an index. Vectors are appended to the file, and flushed
-    before the rows that point at them are committed; so after a kill there is at worst a tail
-    that nothing points at, which is taken up. Those that are damaged or foreign are forgotten.
+    """A writer of one embedder's vectors to an index.
+
+    Vectors are appended and flushed before the rows that refer to them are committed. So after a
+    kill the file has at most an unreferenced tail, which is reused. Damaged or foreign vectors are
+    dropped.
 
     Args:
         embedder: identity of the model, such as ``name@revision``.
@@ -99,7 +105,9 @@ class VectorWriter:
                     index.execute("INSERT INTO vectors VALUES (?, ?, ?)", (embedder, key, slot))
 
     def _opened(self) -> tuple[Path | None, int]:
-        """The file and its width, by the index or, where that is new, by the file's name."""
+        """Return the file and its width, from the index or, if that is new, from the file's
+        name.
+        """
         setting = self._index.setting(_setting(self._embedder))
         if setting is not None:
             named = json.loads(setting)
@@ -114,12 +122,12 @@ class VectorWriter:
         return None, 0
 
     def _name_file(self, path: Path, width: int) -> None:
-        """Have the index name the file."""
+        """Store the file's name in the index."""
         setting = json.dumps({"file": path.name, "width": width})
         self._index.set(_setting(self._embedder), setting)
 
     def missing(self) -> int:
-        """Distinct passages that have no vector yet."""
+        """Return the number of distinct passages without a vector."""
         with self._index.mutex:
             ((n,),) = self._index.execute(
                 f"SELECT count(DISTINCT hash) FROM passages p WHERE {_MISSING}", (self._embedder,)
@@ -127,11 +135,11 @@ class VectorWriter:
         return int(n)
 
     def add(self, keys: Sequence[bytes], vectors: NDArray[np.float32]) -> None:
-        """Keep vectors of passages with these hashes."""
+        """Store the vectors of passages with these hashes."""
         width = int(vectors.shape[1])
         if self._file is None or self._width != width:
             self._file, self._width, self._next = self._fresh(width), width, 0
-            self._file.touch(exist_ok=False)  # never what a link planted there leads to
+            self._file.touch(exist_ok=False)  # never follows a planted link
             with self._index.transaction():
                 self._name_file(self._file, width)
         kind = _record(width)
@@ -163,7 +171,7 @@ class VectorWriter:
         return path
 
     def sweep(self) -> None:
-        """Forget vectors of passages that are gone; where they were most, write the file anew."""
+        """Drop vectors of removed passages; rewrite the file if they are the majority."""
         with self._index.transaction():
             self._index.execute(
                 "DELETE FROM vectors WHERE embedder = ? AND NOT EXISTS "
@@ -177,9 +185,11 @@ class VectorWriter:
             return
         old, new = self._file, self._fresh(self._width)
         values = _records(old, self._width)
-        with new.open("xb") as file:  # never what a link planted there leads to
-            for i in range(0, len(slots), _BLOCK):
-                file.write(values[[slot for slot, _ in slots[i : i + _BLOCK]]].tobytes())
+        with new.open("xb") as file:  # never follows a planted link
+            for i in range(0, len(slots), _VECTORS_PER_BLOCK):
+                file.write(
+                    values[[slot for slot, _ in slots[i : i + _VECTORS_PER_BLOCK]]].tobytes()
+                )
             file.flush()
             os.fsync(file.fileno())
         with self._index.transaction():
@@ -190,15 +200,17 @@ class VectorWriter:
                 )
             self._name_file(new, self._width)
         self._file, self._next = new, len(slots)
-        with contextlib.suppress(OSError):  # a reader may have it open where that keeps files
+        with contextlib.suppress(
+            OSError
+        ):  # a reader may have it open, which blocks deletion on some systems
             old.unlink()
 
 
 class VectorSearch:
-    """The vectors of one embedder as an index has them when this is made.
+    """A snapshot of one embedder's vectors in an index.
 
     Args:
-        stand_ins: passages that are not found themselves, as another with the same text is.
+        stand_ins: passages represented by another one with the same text.
     """
 
     def __init__(self, index: Index, embedder: str, stand_ins: Mapping[int, int]) -> None:
@@ -216,7 +228,7 @@ class VectorSearch:
             records = _records(path, named["width"])
             good = dict(_sealed_slots(records, embedder))
             if any(good.get(slot) != key for slot, _, key in rows):
-                raise UsageError(f"{path} is damaged or not of this computer; {rebuild_hint()}")
+                raise UsageError(f"{path} is damaged or from another computer; {rebuild_hint()}")
             self._values = records["vector"]
         rows = [r for r in rows if r[1] not in stand_ins]
         self._slots = np.array([r[0] for r in rows], np.int64)
@@ -230,11 +242,11 @@ class VectorSearch:
         m = len(queries)
         best = np.zeros((m, 0), np.float32)
         ids = np.zeros((m, 0), np.int64)
-        for i in range(0, len(self._slots), _BLOCK):
-            block = self._values[self._slots[i : i + _BLOCK]].astype(np.float32)
+        for i in range(0, len(self._slots), _VECTORS_PER_BLOCK):
+            block = self._values[self._slots[i : i + _VECTORS_PER_BLOCK]].astype(np.float32)
             near = np.round(np.nan_to_num(queries @ block.T), _DECIMALS)
             best = np.concatenate([best, near], axis=1)
-            of = np.broadcast_to(self._ids[i : i + _BLOCK], near.shape)
+            of = np.broadcast_to(self._ids[i : i + _VECTORS_PER_BLOCK], near.shape)
             ids = np.concatenate([ids, of], axis=1)
             if best.shape[1] > k:
                 top = np.argpartition(-best, k - 1, axis=1)[:, :k]

@@ -1,4 +1,4 @@
-"""Changes to the index of a corpus: one process at a time makes them."""
+"""Writing to the index of a corpus, one process at a time."""
 
 from __future__ import annotations
 
@@ -59,9 +59,10 @@ CREATE TABLE settings (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID
 
 
 class Writer(Index):
-    """The index in the folder ``path``, for changing it; made if it is not there, and made anew
-    if it is not as this computer sealed it, as after a kill. All but reading is done within
-    :meth:`transaction`.
+    """The index in the folder ``path``, for writing.
+
+    It is created if missing, and rebuilt if its seal is invalid, as after a kill. All operations
+    except reading require :meth:`transaction`.
 
     Raises:
         UsageError: another process is writing it, or it cannot be opened.
@@ -79,7 +80,7 @@ class Writer(Index):
                 raise UsageError(f"the corpus index {path} is being written by another process")
             if not is_sealed(path):
                 self._remove()
-            (path / SEAL_FILE).unlink(missing_ok=True)  # until this is closed
+            (path / SEAL_FILE).unlink(missing_ok=True)  # until close()
             self._db = connected(path)
             self._create()
         except (OSError, sqlite3.Error) as e:
@@ -90,13 +91,13 @@ class Writer(Index):
             raise
 
     def _remove(self) -> None:
-        """Make room for a new index. Vectors stay: each has a seal of its own."""
+        """Remove the old index; vectors stay, as each has its own seal."""
         if (self.path / FILE).is_file():
             warn_once(
-                f"the corpus index {self.path} was left half written, is of an earlier version, "
-                "damaged, or not of this computer: the documents are read again"
+                f"the corpus index {self.path} is incomplete, of an earlier version, "
+                "damaged, or from another computer; the documents are read again"
             )
-        for old in self.path.glob("vectors-*.f16"):  # of the first format, without seals
+        for old in self.path.glob("vectors-*.f16"):  # first format, without seals
             old.unlink()
         for end in ("", "-wal", "-shm"):
             (self.path / (FILE + end)).unlink(missing_ok=True)
@@ -110,7 +111,7 @@ class Writer(Index):
 
     @contextlib.contextmanager
     def transaction(self) -> Iterator[None]:
-        """All that is written within is kept, or nothing is."""
+        """Commit all changes of the block, or none."""
         with self.mutex:
             self._db.execute("BEGIN IMMEDIATE")
             try:
@@ -121,16 +122,16 @@ class Writer(Index):
             self._db.execute("COMMIT")
 
     def file(self, name: str) -> tuple[int, bytes | None] | None:
-        """Number and content hash of a file; no hash where it was not read to the end."""
+        """Return number and content hash of a file; no hash if it was not read completely."""
         row = self._db.execute("SELECT id, hash FROM files WHERE name = ?", (name,)).fetchone()
         return None if row is None else (row[0], row[1])
 
     def seen(self, file: int, turn: int) -> None:
-        """The file is as it was."""
+        """Mark a file as unchanged."""
         self._db.execute("UPDATE files SET seen = ? WHERE id = ?", (turn, file))
 
     def begin(self, name: str, turn: int) -> int:
-        """The file is new or has changed, and is being read. Its number."""
+        """Start a new or changed file; return its number."""
         self._db.execute(
             "INSERT INTO files (name, seen) VALUES (?1, ?2) "
             "ON CONFLICT (name) DO UPDATE SET hash = NULL, problem = NULL, seen = ?2",
@@ -144,8 +145,10 @@ class Writer(Index):
     def add(
         self, file: int, document: Document, pieces: Sequence[tuple[int, int]], turn: int
     ) -> bool:
-        """Put a document in, in place of an older one of its name. False where the name was
-        given before in this turn."""
+        """Add a document, replacing an older one of its name.
+
+        Returns False if the name was already added in this turn.
+        """
         content = json.dumps([document.title, document.pages, document.text])
         digest = hashlib.blake2b(content.encode(), digest_size=16).digest()
         old = self._db.execute(
@@ -195,14 +198,16 @@ class Writer(Index):
         self._db.execute("DELETE FROM documents WHERE id = ?", (document,))
 
     def skip(self, file: int, problem: Skipped) -> None:
-        """A place in the file that is not read."""
+        """Record a skipped place of the file."""
         self._db.execute(
             "INSERT INTO problems VALUES (?, ?, ?)", (file, problem.name, problem.reason)
         )
 
     def finish(self, file: int, turn: int, digest: bytes | None, problem: str | None) -> None:
-        """The file has been read: what it does not hold any more goes. ``problem`` says why it
-        was not."""
+        """Complete a file and remove its old documents.
+
+        ``problem`` is the reason if it was not read.
+        """
         for (old,) in self._db.execute(
             "SELECT id FROM documents WHERE file = ? AND seen != ?", (file, turn)
         ).fetchall():
@@ -213,7 +218,7 @@ class Writer(Index):
         )
 
     def forget(self, turn: int) -> None:
-        """Files that were not met in this turn go, with all that they held."""
+        """Remove files that were not seen in this turn, with their documents."""
         gone = self._db.execute("SELECT id FROM files WHERE seen != ?", (turn,)).fetchall()
         for (file,) in gone:
             self.finish(file, turn, None, None)
@@ -221,24 +226,24 @@ class Writer(Index):
             self._db.execute("DELETE FROM files WHERE id = ?", (file,))
 
     def next_turn(self) -> int:
-        """A number for one going-through of the files."""
+        """Return a number for one pass over the files."""
         turn = int(self.setting("turn") or 0) + 1
         self.set("turn", str(turn))
         return turn
 
     def set(self, name: str, value: str) -> None:
-        """Keep a value under a name."""
+        """Store a value under a name."""
         self._db.execute("INSERT OR REPLACE INTO settings VALUES (?, ?)", (name, value))
 
     def close(self) -> None:
         with self.mutex:
-            # what readers keep from being written back is sealed where it is
+            # pages that readers block from being written back are sealed in place
             with contextlib.suppress(sqlite3.Error):
                 self._db.execute("PRAGMA busy_timeout=0")
                 self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
             super().close()
             if self._lock is not None:
-                with contextlib.suppress(OSError):  # a full disk: the next time it is made anew
+                with contextlib.suppress(OSError):  # a full disk: rebuilt the next time
                     put_seal(self.path)
         self._unlock()
 

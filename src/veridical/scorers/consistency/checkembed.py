@@ -188,7 +188,7 @@ def _texts(record: Record, judged: str) -> tuple[list[str], int, list[str]]:
     record.need_answer()
     samples = [(i, s.text) for i, s in enumerate(record.samples) if s.text is not None]
     if not samples and record.samples:
-        raise NotApplicable("the samples are images; set of=images to compare them")
+        raise NotApplicable("the samples are images; of=images compares them")
     count = _enough(len(samples), judged)
     order = [
         "response",
