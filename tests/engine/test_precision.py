@@ -54,7 +54,7 @@ def test_fast_is_int8_and_exact_float32(folder: str) -> None:
         ("hhem", "fast", "'hhem' has no int8 form"),
         ("minicheck:org/name", "fast", "has no int8 form"),
         ("llm:NAME", "fast", "'llm:NAME' has no int8 form"),
-        ("./no-such-folder", "fast", "there is no model folder"),
+        ("./no-such-folder", "fast", "no such model folder"),
         ("mini?precision=int8", "exact", "precision=exact is float32, and 'veridical-nli-mini?p"),
         ("mini?precision=float32", "fast", "precision=fast is int8"),
         ("mini", "quick", "unknown precision 'quick'"),
@@ -76,7 +76,7 @@ def test_a_processor_that_cuts_sums_is_refused(monkeypatch: pytest.MonkeyPatch) 
         assert "@int8-" not in found
     with (
         Engine(nli="mini", precision="fast", store=None, processes=0) as engine,
-        pytest.raises(ModelError, match="this processor cuts sums of products"),
+        pytest.raises(ModelError, match="this processor saturates sums of products"),
     ):
         engine.models(Task(resolve("nli_grounding")))
 

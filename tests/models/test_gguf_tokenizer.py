@@ -71,7 +71,7 @@ def test_tokens_that_begin_a_text(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("changes", "problem"),
     [
-        ({"tokenizer.ggml.pre": "tekken"}, r"\(gpt2, tekken\) is not known here; known are gpt2"),
+        ({"tokenizer.ggml.pre": "tekken"}, r"\(gpt2, tekken\) is not supported; supported: gpt2"),
         ({"tokenizer.ggml.pre": None}, r"\(gpt2, None\) is not known"),
         ({"tokenizer.ggml.model": ["gpt2"]}, "is not known"),
         ({"tokenizer.ggml.tokens": "none"}, r"has no list tokenizer\.ggml\.tokens"),

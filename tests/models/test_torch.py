@@ -275,7 +275,7 @@ def test_unknown_hub_id_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     import huggingface_hub.constants
 
     monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", True)
-    with pytest.raises(ModelError, match="could not be had from the hub"):
+    with pytest.raises(ModelError, match="could not be downloaded from the hub"):
         load_encoder("nobody/no-such-model")
 
 

@@ -179,7 +179,7 @@ def test_a_file_of_ones_own(tmp_path: Path):
 @pytest.mark.parametrize(
     ("old", "new", "why"),
     [
-        ("[[message]]", "[[massage]]", "unknown massage"),
+        ("[[message]]", "[[massage]]", "unknown keys: massage"),
         ('role = "user"', 'role = "boss"', "must have a role"),
         ('role = "user"', 'role = "assistant"', "must have the role user"),
         ("best = 1", "best = 7", "verdict.best must be"),

@@ -137,7 +137,7 @@ async def test_where_a_page_cannot_be_read_the_snippet_says_why(serve: Serve) ->
     assert why.pop("/none") == "HTTP 404"
     assert why.pop("/pdf") == "its content is application/pdf, not text"
     assert why.pop("/empty") == "there is no text in it"
-    assert "not known" in why.pop("/odd") and "zlib" in why.pop("/zip")
+    assert "unknown encoding" in why.pop("/odd") and "zlib" in why.pop("/zip")
     assert "binary" in why.pop("/binary")
     assert "not a public web address" in why.pop("/inside")
     assert why == {"ftp://x/": "not an http(s) address"}
@@ -242,7 +242,7 @@ def test_the_option_opens_it_and_an_engine_that_serves_does_not(
         assert reading._fetching is None and "may_ask" not in SearchService.__dataclass_fields__
     with (
         veridical.Engine(processes=0, store="none", named_only=True) as engine,
-        pytest.raises(UsageError, match="fetches no pages"),
+        pytest.raises(UsageError, match="cannot fetch pages"),
     ):
         open_retriever("search:web", engine, pages=3)
     config.write_text(

@@ -160,7 +160,7 @@ async def test_the_decision_is_the_scorers_own() -> None:
 @pytest.mark.parametrize(
     ("settings", "why"),
     [
-        ({"least": 0}, "from 1"),
+        ({"least": 0}, "at least 1"),
         ({"least": 9, "most": 3}, "LEAST:MOST"),
         ({"threshold": 1.0}, "threshold"),
         ({"alpha": 0.0}, "alpha"),

@@ -130,7 +130,7 @@ async def test_another_sampling_is_refused_and_what_differs_is_said(tmp_path: Pa
     path = tmp_path / "a.jsonl"
     await run(path, ScriptedChat())
     before = path.read_bytes()
-    with pytest.raises(UsageError, match=r"temperature: it has 1\.0, this run has 0\.7"):
+    with pytest.raises(UsageError, match=r"temperature \(file: 1\.0, this run: 0\.7\)"):
         AnswersFile(path, identity(temperature=0.7))
     with pytest.raises(UsageError, match="the prompts"):
         AnswersFile(path, identity(inputs="other"))
@@ -157,7 +157,7 @@ def test_a_foreign_file_is_left_alone(tmp_path: Path, data: bytes) -> None:
 
 
 def test_places_that_cannot_be_written(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="no file"):
+    with pytest.raises(UsageError, match="not a regular file"):
         AnswersFile(tmp_path, identity())
     with pytest.raises(UsageError, match="cannot write"):
         AnswersFile(tmp_path / "none" / "a.jsonl", identity())
@@ -220,8 +220,8 @@ async def test_what_is_kept_is_read_and_left_as_it_is(tmp_path: Path) -> None:
         assert path.read_bytes() != half, "it is mended where it is gone on with"
         with pytest.raises(UsageError, match="being written by another process"):
             kept_answers(path, identity())
-    with pytest.raises(UsageError, match="holds another sampling"):
+    with pytest.raises(UsageError, match="belongs to another sampling"):
         kept_answers(path, identity(temperature=2))
     (tmp_path / "folder").mkdir()
-    with pytest.raises(UsageError, match="it is no file"):
+    with pytest.raises(UsageError, match="not a regular file"):
         kept_answers(tmp_path / "folder", identity())

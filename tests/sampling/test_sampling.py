@@ -329,8 +329,8 @@ async def test_leaving_early_cancels_what_is_under_way() -> None:
         ({"temperature": float("nan")}, "temperature"),
         ({"logprobs": 21}, "0 to 20"),
         ({"max_tokens": 0}, "max_tokens"),
-        ({"n": 0, "response": "given"}, "nothing to ask"),
-        ({"response": "first", "decoding": parse_decoding("beam:3")}, "draws none"),
+        ({"n": 0, "response": "given"}, "nothing to request"),
+        ({"response": "first", "decoding": parse_decoding("beam:3")}, "needs a random decoding"),
     ],
 )
 def test_settings_that_make_no_sense(settings: dict[str, Any], why: str) -> None:

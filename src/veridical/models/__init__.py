@@ -1,4 +1,4 @@
-"""Model back ends, and the names under which they are asked for."""
+"""Model back ends, and the names that select them."""
 
 from __future__ import annotations
 

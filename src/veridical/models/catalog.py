@@ -1,4 +1,4 @@
-"""Model specifications: one string names any encoder or NLI model."""
+"""Model names: one string selects any encoder or NLI model."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ DEFAULT_ENCODER = "minilm"
 MODEL_FORMS = forms("embedder")
 NLI_FORMS = forms("nli")
 _HUB_ID = re.compile(r"[\w.-]+/[\w.-]+")
-#: Options after ``?`` and how they are read, by kind of back end.
+#: Options after ``?`` and their parsers, by kind of back end.
 _OPTIONS: dict[str, dict[str, Any]] = {
     "onnx": {"prefix": str, "dense": str},
     "torch": {"layer": int, "revision": str, "prefix": str, "dense": str},
@@ -40,7 +40,7 @@ _NLI_OPTIONS: dict[str, dict[str, Any]] = {
 
 @dataclass(frozen=True)
 class CatalogRow:
-    """One line of ``veridical models``."""
+    """A row of ``veridical models``."""
 
     name: str
     kind: str
@@ -56,10 +56,10 @@ class CatalogRow:
 def load_encoder(
     spec: str = DEFAULT_ENCODER, *, threads: int | None = None, device: str | None = None
 ) -> Encoder:
-    """The encoder that ``spec`` names (see :data:`MODEL_FORMS`).
+    """Load the encoder named by ``spec`` (see :data:`MODEL_FORMS`).
 
     Args:
-        threads: threads of one forward, for back ends that run here.
+        threads: threads per forward, for local back ends.
         device: torch device, such as ``cuda`` or ``cpu``; for torch back ends only.
 
     Raises:
@@ -75,7 +75,7 @@ def load_encoder(
             name="minilm",
             scripts=frozenset({"Latin"}),
             languages=frozenset({ENGLISH_CODE}),
-            lazy=True,  # few records have samples to embed
+            lazy=True,  # few records need embeddings
         )
     model = ModelName.parse(spec)
     if model.remote or model.kind == "tei":
@@ -102,15 +102,15 @@ def load_encoder(
 def load_nli(
     spec: str = packaged.AUTO, *, threads: int | None = None, device: str | None = None
 ) -> NliModel:
-    """The NLI model that ``spec`` names (see :data:`NLI_FORMS`).
+    """Load the NLI model named by ``spec`` (see :data:`NLI_FORMS`).
 
     Args:
-        threads: threads of one forward, for back ends that run here.
+        threads: threads per forward, for local back ends.
         device: torch device, such as ``cuda`` or ``cpu``; for torch back ends only.
 
     Raises:
         UsageError: ``spec`` has none of the known forms.
-        ModelError: the model cannot be loaded, or which output is which class cannot be told.
+        ModelError: the model cannot be loaded, or the order of its classes is unknown.
     """
     model = ModelName.parse(packaged.full_name(spec))
     name = model.head
@@ -122,7 +122,7 @@ def load_nli(
             packaged.need(name).folder,
             threads=threads,
             name=name,
-            labels=",".join(LABELS),  # its order is ours: nothing to find out
+            labels=",".join(LABELS),  # its order is ours and needs no test
             languages=frozenset({ENGLISH_CODE}),
             **options,
         )
@@ -146,16 +146,16 @@ def load_nli(
 
 
 def nli_in(spec: str, precision: str) -> str:
-    """The NLI model that ``spec`` names, in a precision.
+    """Return the NLI model named by ``spec`` in a given precision.
 
     Args:
-        precision: ``exact``, which is float32; ``fast``, which is int8, as ``?precision=int8`` of
-            ``spec`` says; ``auto``: as ``spec`` says, or else, of this project's own models, int8
-            where the processor sums 8-bit products exactly (see
-            :class:`~veridical.models.nli.onnx.OnnxNli`), and float32 of others.
+        precision: ``exact``, float32; ``fast``, int8, like ``?precision=int8`` in ``spec``;
+            ``auto``, the precision in ``spec``. Without one, ``auto`` selects int8 for this
+            project's models if the processor sums 8-bit products exactly (see
+            :class:`~veridical.models.nli.onnx.OnnxNli`), and float32 otherwise.
 
     Raises:
-        UsageError: the model has no int8 form, or ``spec`` says another precision.
+        UsageError: the model has no int8 form, or ``spec`` has another precision.
     """
     written = option_named("precision", precision)
     model = ModelName.parse(spec)
@@ -168,10 +168,10 @@ def nli_in(spec: str, precision: str) -> str:
         return spec
     if not _has_int8(model):
         raise UsageError(
-            f"{written} is for {', '.join(packaged.SHORT)} and folders with an ONNX model: "
+            f"{written} requires {', '.join(packaged.SHORT)} or a folder with an ONNX model; "
             f"{spec!r} has no int8 form"
         )
-    if wanted == "float32":  # what the name alone says
+    if wanted == "float32":  # the default of a plain name
         return spec
     return str(replace(model, query="&".join(filter(None, (model.query, f"precision={wanted}")))))
 
@@ -188,16 +188,16 @@ def _has_int8(model: ModelName) -> bool:
 def _published(
     family: str, place: str, *, device: str | None, threads: int | None, **options: str
 ) -> NliModel:
-    """The NLI model of a published checkpoint, or of one made in the same way.
+    """Load the NLI model of a published checkpoint, or of one of the same architecture.
 
     Args:
         place: hub id or folder.
-        options: those of :data:`~veridical.models.nli.names.OPTIONS`.
+        options: options in :data:`~veridical.models.nli.names.OPTIONS`.
 
     Raises:
-        UsageError: an option's value is none that there is.
-        ModelError: torch is missing, the checkpoint cannot be had or is of another architecture,
-            or its answers to plain pairs do not fit the published order of its classes.
+        UsageError: an option has an unknown value.
+        ModelError: torch is missing, the checkpoint is unavailable or has another architecture, or
+            its answers to plain pairs do not fit the published order of its classes.
     """
     place_options: dict[str, Any] = {"device": device, "threads": threads, **options}
     if family == "alignscore":
@@ -217,14 +217,14 @@ def _published(
 
     if is_t5(place, options.get("revision")):
         if "labels" in options:
-            raise UsageError(f"{place} has no classes of its own to state the order of")
+            raise UsageError(f"{place} has a fixed order of classes; remove ?labels")
         return MiniCheckT5(place, **place_options)
     recipe = CheckpointRecipe(SUPPORTED_LAST, joined=True, chunk=CHUNK_TOKENS, longest=LONGEST)
     return TorchNli(place, recipe=recipe, **place_options)
 
 
 def llm_nli(spec: str) -> LlmNli | None:
-    """The language model that ``spec`` puts in the place of an NLI model; None if it names none.
+    """Return the language model that ``spec`` uses as NLI model, or None.
 
     Raises:
         UsageError: its options are unknown.
@@ -238,14 +238,18 @@ def llm_nli(spec: str) -> LlmNli | None:
 
 
 def trained_on(name: str) -> dict[str, tuple[str, ...]]:
-    """Splits of each benchmark suite that this project's model ``name`` was trained on, or on other
-    rows of: figures there are in-domain. Of other models nothing is known."""
+    """Return the splits of each benchmark suite that this project's model ``name`` was trained on.
+
+    Figures on them are in-domain. For other models nothing is known.
+    """
     return packaged.TRAINED_ON if name in (packaged.MINI, packaged.BASE) else {}
 
 
 def list_models() -> list[CatalogRow]:
-    """This project's models that are here. Others are named by :data:`MODEL_FORMS` and
-    :data:`NLI_FORMS`."""
+    """Return this project's installed models.
+
+    Other models are named by :data:`MODEL_FORMS` and :data:`NLI_FORMS`.
+    """
     from veridical.models.images import onnx as images
 
     rows = [
@@ -281,15 +285,15 @@ def local_model(
     by_kind: dict[str, dict[str, Any]],
     graphs: Sequence[str] = GRAPHS,
 ) -> tuple[str, str, dict[str, Any]]:
-    """Kind (``onnx`` or ``torch``), folder or hub id, and options of a model that runs here.
+    """Return kind (``onnx`` or ``torch``), folder or hub id, and options of a local model.
 
     Args:
-        listed: forms that an error lists.
-        by_kind: options after ``?`` and how they are read.
-        graphs: files by one of which a folder is of ONNX.
+        listed: forms listed by an error.
+        by_kind: options after ``?`` and their parsers.
+        graphs: files that mark a folder as ONNX.
 
     Raises:
-        UsageError: ``model`` has none of the forms, or names no folder.
+        UsageError: ``model`` has none of the forms, or the folder does not exist.
     """
     kind = model.kind if model.kind in ("onnx", "torch") else ""
     name = model.place_of("onnx", "torch")
@@ -297,27 +301,27 @@ def local_model(
     if not kind and folder.is_dir():
         kind = "onnx" if any((folder / graph).is_file() for graph in graphs) else "torch"
     elif name.startswith((".", "/", "~")) and not folder.is_dir():
-        raise UsageError(f"there is no model folder {name!r}")
+        raise UsageError(f"no such model folder: {name!r}")
     elif not kind and _HUB_ID.fullmatch(name):
         kind = "torch"
     if not kind or not name:
         raise no_model(model, listed)
     options = options_of(kind, model, by_kind)
     if kind == "onnx" and not folder.is_dir():
-        raise UsageError(f"there is no model folder {name!r}")
+        raise UsageError(f"no such model folder: {name!r}")
     return kind, name, options
 
 
 def options_of(kind: str, model: ModelName, by_kind: dict[str, dict[str, Any]]) -> dict[str, Any]:
-    """Return the options of ``model``, read as ``by_kind`` says for its ``kind``.
+    """Return the options of ``model``, parsed by ``by_kind`` for its ``kind``.
 
     Raises:
-        UsageError: there is no such option, or it is no number.
+        UsageError: an option is unknown or not a number.
     """
     known, options = by_kind[kind], {}
     for key, value in model.options.items():
         if key not in known:
-            raise UsageError(f"{kind} models have no option {key!r}; known: {', '.join(known)}")
+            raise UsageError(f"unknown option of {kind} models: {key!r}; known: {', '.join(known)}")
         try:
             options[key] = known[key](value)
         except ValueError:

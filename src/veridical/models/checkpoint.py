@@ -1,4 +1,4 @@
-"""Torch checkpoints that are built from safetensors: building and identity."""
+"""Torch checkpoints from safetensors: building and identity."""
 
 from __future__ import annotations
 
@@ -15,16 +15,17 @@ if TYPE_CHECKING:
 
 
 class TorchCheckpoint(loading.TorchBackEnd):
-    """A model that a scorer names itself, built from safetensors alone.
+    """A model that a scorer names, built from safetensors only.
 
-    Its revision is over weights, configuration, tokenizer, commit, precision and how the back end
-    feeds it. Thread-safe. Arguments as :class:`~veridical.models.torch_loading.TorchBackEnd`.
+    Its revision covers weights, configuration, tokenizer, commit, precision and the back end's
+    version. Thread-safe. The arguments are those of
+    :class:`~veridical.models.torch_loading.TorchBackEnd`.
 
     Attributes:
         automatic: transformers' class that builds the model.
-        what: the kind of model, as an error names it.
-        version: of the back end's own handling.
-        single: whether it must have one output; what errors call that.
+        what: kind of the model, for errors.
+        version: version of the back end's processing.
+        single: name of its single output in errors, if it must have one.
 
     Raises:
         ModelError: torch is missing, the model cannot be found or built, or it lacks trained
@@ -41,7 +42,7 @@ class TorchCheckpoint(loading.TorchBackEnd):
         root = self._root
         self._config = read_json(root / "config.json", {})
         if not self._config:
-            raise ModelError(f"{root} has no config.json: it is no model folder")
+            raise ModelError(f"{root} has no config.json, so it is not a model folder")
         with loading.explained(root, self._config):
             self._model = self._trained(self.automatic, self.what)
         classes = getattr(self._model.config, "num_labels", None)
@@ -54,8 +55,8 @@ class TorchCheckpoint(loading.TorchBackEnd):
         self._open()
 
     def _open(self) -> None:
-        """Make ready what requests are fed by, such as the tokenizer."""
+        """Load the resources for requests, such as the tokenizer."""
 
     def pretend(self, window: Window) -> Any:
-        """What ``run`` might give for ``window``."""
+        """Return a possible result of ``run`` for ``window``."""
         return 0.0

@@ -1,6 +1,6 @@
-"""Published checkpoints whose weights are pickled, to folders of safetensors.
+"""Conversion of checkpoints with pickled weights to safetensors.
 
-Nothing else in this package opens a pickled file; here torch's reader opens it that makes tensors
+No other module opens a pickled file. Here torch's restricted reader is used, which creates tensors
 and plain containers only (``weights_only=True``).
 """
 
@@ -21,43 +21,43 @@ from veridical.models import torch_loading as loading
 from veridical.models.folder import read_json
 from veridical.models.nli.names import FOUNDATION, SOURCES
 
-#: The first release whose ``weights_only`` keeps its word (CVE-2025-32434).
+#: The first release with a safe ``weights_only`` (CVE-2025-32434).
 _TORCH = (2, 6)
 _WEIGHTS = "model.safetensors"
-#: What else of a repository is kept.
+#: Other files of a repository to keep.
 _SMALL = ("*.json", "*.txt", "*.model")
 _BIN = ("pytorch_model.bin", "pytorch_model-*.bin")
 _HUB_ID = re.compile(r"[\w-][\w.-]*(/[\w-][\w.-]*)?")
 _HUB_FILE = re.compile(r"([\w.-]+/[\w.-]+)/([\w./-]+\.ckpt)")
-#: Heads of AlignScore; of the language model that was trained beside them nothing is kept.
+#: Heads of AlignScore; the language model head trained with them is dropped.
 _ALIGNSCORE = ("base_model.", "tri_layer.", "bin_layer.", "reg_layer.")
 
 
 def convert(source: str, *, out: Path | None = None, backbone: str | None = None) -> Path:
-    """The folder, in safetensors, of a checkpoint.
+    """Convert a checkpoint to a folder with safetensors; return the folder.
 
     Args:
         source: a hub id or folder with ``pytorch_model.bin`` (or with safetensors, which are
             copied); AlignScore's ``.ckpt``, as a file or as ``org/name/FILE.ckpt`` on the hub; or
             ``alignscore-large`` or ``alignscore-base`` for the published ones.
-        out: the folder to make; default: one in the user's cache, where a model of this name is
-            then looked for before the hub.
-        backbone: hub id or folder that has the configuration (AlignScore) and tokenizer the
-            checkpoint was trained with; default: what the checkpoint says.
+        out: the folder to create; default: one in the user's cache, which takes precedence over the
+            hub for this name.
+        backbone: hub id or folder with the configuration (AlignScore) and tokenizer of the
+            checkpoint; default: the one named in the checkpoint.
 
     Raises:
         UsageError: ``out`` exists.
-        ModelError: torch is missing, something cannot be had, or a file holds more than tensors.
+        ModelError: torch is missing, a file is unavailable, or a file has other content than
+            tensors.
     """
     loading.libraries(source)
     if loading.release(version("torch")) < _TORCH:
         raise ModelError(
-            "converting needs torch 2.6: what reads weights in earlier releases can be made to "
-            "run code"
+            "converting requires torch 2.6, as reading weights in earlier releases may run code"
         )
     place = out or _place(source)
     if place.exists():
-        raise UsageError(f"{place} exists: remove it to convert {source} again")
+        raise UsageError(f"{place} exists; remove it to convert {source} again")
     with making_folder(place) as folder:
         name = SOURCES.get(source, source)
         if name.endswith(".ckpt"):
@@ -71,29 +71,33 @@ def _place(source: str) -> Path:
     if source.endswith(".ckpt"):
         return loading.converted(Path(source).stem.lower())
     if Path(source).expanduser().is_dir():
-        raise UsageError(f"{source} is a folder: name the one to make by --out")
+        raise UsageError(f"{source} is a folder; set the folder to create with --out")
     return loading.converted(source)
 
 
 def _alignscore(file: Path, folder: Path, backbone: str | None) -> None:
-    """AlignScore's Lightning checkpoint: tensors under ``state_dict``, the encoder's name in
-    ``hyper_parameters``."""
+    """Convert AlignScore's Lightning checkpoint.
+
+    Tensors are under ``state_dict``, the encoder's name in ``hyper_parameters``.
+    """
     checkpoint = _read(file)
     tensors = checkpoint.get("state_dict")
     if not isinstance(tensors, dict):
-        raise ModelError(f"{file} has no state_dict: it is no Lightning checkpoint")
+        raise ModelError(f"{file} has no state_dict, so it is not a Lightning checkpoint")
     published = {k: v for k, v in tensors.items() if str(k).startswith(_ALIGNSCORE)}
     missing = [p for p in _ALIGNSCORE if not any(str(k).startswith(p) for k in published)]
     if missing:
-        raise ModelError(f"{file} has no tensors {missing[0]}*: it is no AlignScore checkpoint")
+        raise ModelError(
+            f"{file} has no tensors {missing[0]}*, so it is not an AlignScore checkpoint"
+        )
     settings = checkpoint.get("hyper_parameters")
     model = settings.get("model") if isinstance(settings, dict) else None
     name = backbone or _hub_id(model)
     if name is None:
-        raise ModelError(f"{file} does not say what encoder it is of: name it by --backbone")
+        raise ModelError(f"{file} does not name its encoder; set --backbone")
     root, _ = loading.resolve(name, None, weights=False)
     if not (root / "config.json").is_file():
-        raise ModelError(f"{root} has no config.json: it is no encoder")
+        raise ModelError(f"{root} has no config.json, so it is not an encoder")
     _copy(root, folder, _SMALL)
     _write(published, folder / _WEIGHTS)
     _note(folder, source=file.name, sha256=_sha256(file), backbone=name)
@@ -122,13 +126,13 @@ def _repository(name: str, folder: Path, backbone: str | None) -> None:
     if foundation and not loading.has_tokenizer(root):
         tokenizer, _ = loading.resolve(foundation, None, weights=False)
         for file in _matching(tokenizer, _SMALL):
-            if not (folder / file.name).exists():  # not its configuration in place of the model's
+            if not (folder / file.name).exists():  # the model's configuration takes precedence
                 shutil.copyfile(file, folder / file.name)
     _note(folder, source=name, commit=commit)
 
 
 def _hub_id(name: object) -> str | None:
-    """What a file says, if it can be a hub id: it is not trusted to name folders."""
+    """Return the file's text if it is a valid hub id; it is not trusted as a folder name."""
     return name if isinstance(name, str) and _HUB_ID.fullmatch(name) else None
 
 
@@ -147,7 +151,7 @@ def _fetched(name: str) -> tuple[Path, str | None]:
                 break
     except Exception as e:  # network, cache, authorisation and naming errors alike
         raise ModelError(
-            f"{name!r} is no folder and could not be had from the hub: {loading.first_line(e)}"
+            f"{name!r} is not a folder and cannot be downloaded: {loading.first_line(e)}"
         ) from e
     return folder, folder.name
 
@@ -158,28 +162,30 @@ def _file(name: str) -> Path:
         return path
     match = _HUB_FILE.fullmatch(name)
     if match is None:
-        raise ModelError(f"there is no file {name}")
+        raise ModelError(f"no such file: {name}")
     import huggingface_hub
 
     try:
         return Path(huggingface_hub.hf_hub_download(match[1], match[2]))
     except Exception as e:
-        raise ModelError(f"{name} could not be had from the hub: {loading.first_line(e)}") from e
+        raise ModelError(
+            f"{name} could not be downloaded from the hub: {loading.first_line(e)}"
+        ) from e
 
 
 def _read(file: Path) -> dict[Any, Any]:
-    """What a pickled file holds, if that is tensors and plain containers."""
+    """Read a pickled file of tensors and plain containers."""
     import torch
 
     try:
         checkpoint = torch.load(file, map_location="cpu", weights_only=True)
-    except Exception as e:  # of many kinds, all about the file
+    except Exception as e:  # of many kinds, all caused by the file
         raise ModelError(
-            f"{file} is not read: it holds more than tensors, or is damaged "
+            f"{file} cannot be read: it has other content than tensors, or is damaged "
             f"({loading.first_line(e)})"
         ) from e
     if not isinstance(checkpoint, dict):
-        raise ModelError(f"{file} holds no table of tensors")
+        raise ModelError(f"{file} has no table of tensors")
     return checkpoint
 
 
@@ -189,8 +195,8 @@ def _write(tensors: dict[Any, Any], file: Path) -> None:
 
     for name, tensor in tensors.items():
         if not isinstance(name, str) or not isinstance(tensor, torch.Tensor):
-            raise ModelError(f"{name!s:.80} is no tensor: this is no table of weights")
-    # Two names may share one matrix, which the format does not know.
+            raise ModelError(f"{name!s:.80} is not a tensor, so the file is not a table of weights")
+    # Two names may share one matrix, which the format does not support.
     save_file({n: t.clone().contiguous() for n, t in tensors.items()}, file, {"format": "pt"})
 
 

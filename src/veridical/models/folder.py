@@ -1,4 +1,4 @@
-"""Reads a model folder: sentence-transformers configuration, tokenizer, dense heads, revision."""
+"""Model folders: sentence-transformers configuration, tokenizer, heads and revision."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from veridical.models import windows
 from veridical.models.pooling import ACTIVATIONS, MODES, Dense, Ids, pool
 from veridical.models.windows import Windower
 
-#: Names of the ONNX file in a model folder; of a model of images also as its exporters give them.
+#: Names of the ONNX file in a model folder; image models have further names.
 GRAPHS = ("model.onnx", "onnx/model.onnx")
 IMAGE_GRAPHS = (*GRAPHS, "vision_model.onnx", "onnx/vision_model.onnx")
-#: Longest window where only the architecture bounds it: longer ones cost quadratic attention.
+#: Maximum window if only the architecture limits it, as attention is quadratic.
 LONGEST = 8192
 #: Model types whose position table starts after the padding id.
 _SHIFTED_POSITIONS = {
@@ -43,15 +43,15 @@ _LEGACY_POOLING = {
 
 @dataclass(frozen=True, eq=False)
 class Settings:
-    """How a model folder wants its texts embedded.
+    """Embedding settings of a model folder.
 
     Attributes:
-        backbone: folder of the transformer itself.
+        backbone: folder of the transformer.
         modes: pooling modes, concatenated in this order.
         heads: dense layers applied to the pooled vector, in order.
         prefix: text put before every input.
-        pool_prefix: whether the prefix's tokens take part in pooling.
-        max_length: tokens of the longest input, special tokens included.
+        pool_prefix: True to pool the prefix's tokens too.
+        max_length: maximum tokens of an input, including special tokens.
         config: the backbone's ``config.json``.
     """
 
@@ -68,19 +68,19 @@ class Settings:
 
     @classmethod
     def read(cls, root: Path, *, prefix: str | None = None, dense: str | None = None) -> Settings:
-        """Read ``modules.json`` and what it names; without it, mean pooling.
+        """Read ``modules.json`` and its files; without it, use mean pooling.
 
         Args:
             prefix: replaces the folder's default prompt.
-            dense: sub-folder that replaces the dense head of ``modules.json`` (for models that
-                ship heads of several widths).
+            dense: sub-folder that replaces the dense head of ``modules.json`` (for models with
+                heads of several widths).
 
         Raises:
-            ModelError: a file cannot be read, or a module is of a kind not supported.
+            ModelError: a file cannot be read, or a module's kind is not supported.
         """
         modules = read_json(root / "modules.json", [])
         if not isinstance(modules, list):
-            raise ModelError(f"{root / 'modules.json'}: a list of modules was expected")
+            raise ModelError(f"{root / 'modules.json'} must be a list of modules")
         backbone, heads, pool_prefix = root, [], True
         modes: tuple[str, ...] = ("mean",)
         for module in modules:
@@ -115,7 +115,7 @@ class Settings:
         )
 
     def windower(self, tokenizer: Any) -> Windower:
-        """The windower over ``tokenizer``, which gets the end token its configuration asks for."""
+        """Build the windower over ``tokenizer``, with the end token of its configuration."""
         eos = None
         if self.tokenizer_config.get("add_eos_token"):
             token = self.tokenizer_config.get("eos_token")
@@ -126,11 +126,11 @@ class Settings:
         return Windower(tokenizer, self.max_length, prefix=self.prefix, eos=eos, lower=self.lower)
 
     def skips(self, pieces: Sequence[Ids]) -> list[int]:
-        """Leading tokens of each window that take no part in pooling."""
+        """Return the number of leading tokens of each window to exclude from pooling."""
         return [0 if self.pool_prefix else p.head for p in pieces]
 
     def pool(self, hidden: Floats32, pieces: Sequence[Ids]) -> Floats32:
-        """(windows, width, d) token vectors -> (windows, d_out) vectors, not yet normalised."""
+        """Pool (windows, width, d) token vectors to (windows, d_out), not normalised."""
         lengths = [len(p.ids) for p in pieces]
         return self.heads_of(pool(hidden, self.modes, lengths, self.skips(pieces)))
 
@@ -141,7 +141,9 @@ class Settings:
         return pooled
 
     def revision(self, files: Iterable[Path], *parts: object) -> str:
-        """16 hex digits over weights, tokenizer, pooling, prefix, windowing and ``parts``."""
+        """Return 16 hex digits over weights, tokenizer, pooling, prefix, windowing and
+        ``parts``.
+        """
         settings = (self.modes, self.prefix, self.pool_prefix, self.max_length, self.lower)
         ends = self.tokenizer_config.get("add_eos_token")
         identity = f"{(settings, windows.VERSION, parts)!r}{ends!r}".encode()
@@ -152,7 +154,7 @@ class Settings:
 
 
 def digest_of(identity: object, files: Iterable[Path] = ()) -> str:
-    """16 hex digits over ``identity``, its bytes or how it prints, and what the files hold."""
+    """Return 16 hex digits over ``identity`` (bytes or its repr) and the files' content."""
     content = identity if isinstance(identity, bytes) else repr(identity).encode()
     digest = hashlib.blake2b(content, digest_size=8)
     for file in files:
@@ -163,7 +165,7 @@ def digest_of(identity: object, files: Iterable[Path] = ()) -> str:
 
 
 def load_tokenizer(folder: Path) -> Any:
-    """The ``tokenizers.Tokenizer`` of ``folder/tokenizer.json``."""
+    """Load the ``tokenizers.Tokenizer`` of ``folder/tokenizer.json``."""
     from tokenizers import Tokenizer
 
     path = folder / "tokenizer.json"
@@ -176,7 +178,7 @@ def load_tokenizer(folder: Path) -> Any:
 
 
 def read_json(path: Path, default: Any) -> Any:
-    """Parsed JSON of ``path``, ``default`` where there is no such file."""
+    """Parse the JSON of ``path``, or return ``default`` if there is no such file."""
     if not path.is_file():
         return default
     try:
@@ -184,16 +186,16 @@ def read_json(path: Path, default: Any) -> Any:
     except (OSError, ValueError) as e:
         raise ModelError(f"{path}: {e}") from e
     if not isinstance(value, type(default)):
-        raise ModelError(f"{path}: a JSON {type(default).__name__} was expected")
+        raise ModelError(f"{path} must be a JSON {type(default).__name__}")
     return value
 
 
-#: safetensors dtypes that a head may have. bfloat16 has no numpy type and is widened by hand.
+#: Supported safetensors dtypes of a head. bfloat16 has no numpy type and is converted separately.
 _DTYPES = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "BF16": "<u2"}
 
 
 def read_safetensors(path: Path) -> dict[str, Floats32]:
-    """All tensors of a small safetensors file, as float32.
+    """Read all tensors of a small safetensors file as float32.
 
     The format: u64 length of a JSON header, the header (dtype, shape and byte range of every
     tensor), then the bytes. Ranges are checked; nothing is executed.
@@ -209,7 +211,7 @@ def read_safetensors(path: Path) -> dict[str, Floats32]:
                 continue
             start, stop = entry["data_offsets"]
             if not 0 <= start <= stop <= len(body):
-                raise ValueError(f"tensor {name!r} lies outside the file")
+                raise ValueError(f"tensor {name!r} is outside the file")
             raw = np.frombuffer(body[start:stop], dtype=_DTYPES[entry["dtype"]])
             if entry["dtype"] == "BF16":
                 raw = (raw.astype(np.uint32) << 16).view(np.float32)
@@ -245,15 +247,17 @@ def _dense(folder: Path) -> Dense:
         known = ", ".join(ACTIVATIONS)
         raise ModelError(f"{folder}: unknown activation {activation!r}; known: {known}")
     if not (folder / "model.safetensors").is_file():
-        raise ModelError(f"{folder} has no model.safetensors; pickled weights are never read")
+        raise ModelError(
+            f"{folder} has no model.safetensors, and pickled weights are not supported"
+        )
     tensors = read_safetensors(folder / "model.safetensors")
     if "linear.weight" not in tensors:
-        raise ModelError(f"{folder}: the head has no tensor 'linear.weight'")
+        raise ModelError(f"{folder}: the head lacks the tensor 'linear.weight'")
     return Dense(tensors["linear.weight"], tensors.get("linear.bias"), activation)
 
 
 def max_length(bert: dict[str, Any], config: dict[str, Any], tokenizer: dict[str, Any]) -> int:
-    """Tokens a model takes, special tokens included, by the configurations found in its folder."""
+    """Return a model's maximum tokens, including special tokens, from its configurations."""
     positions = config.get("max_position_embeddings")
     if isinstance(positions, int) and config.get("model_type") in _SHIFTED_POSITIONS:
         positions -= int(config.get("pad_token_id") or 1) + 1

@@ -1,7 +1,7 @@
-"""GGUF files, as llama.cpp has them: what they say of a model, and its weights, unpacked.
+"""GGUF files of llama.cpp: metadata, tensors and unpacking.
 
-The format is that of ggml's ``docs/gguf.md``, the packings those of its ``ggml-quants.c``. A file
-is hostile until read: every count and place in it is checked against its size.
+The format is that of ggml's ``docs/gguf.md``, the quantisations those of its ``ggml-quants.c``.
+Files are not trusted: every count and offset is checked against the file's size.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ _MOST_AXES = 4
 
 
 class Packing(NamedTuple):
-    """How weights of one type lie in a file.
+    """Storage of one type of weights in a file.
 
     Attributes:
-        name: ggml's.
-        weights, size: of a block, in numbers and bytes.
+        name: ggml's name.
+        weights, size: weights and bytes of a block.
         unpack: (blocks, size) bytes to (blocks, ...) float32, in order.
     """
 
@@ -44,7 +44,7 @@ class Packing(NamedTuple):
 
 
 class Tensor(NamedTuple):
-    """Where a tensor lies. ``shape`` is numpy's: the last axis is the one that is packed."""
+    """Location of a tensor. ``shape`` is numpy's: the last axis is packed."""
 
     shape: tuple[int, ...]
     packing: int
@@ -55,11 +55,11 @@ class Gguf:
     """A GGUF file, open for reading. Thread-safe.
 
     Attributes:
-        metadata: numbers, truth values, strings, lists of strings, and arrays of numbers, by key.
-        tensors: by name.
+        metadata: numbers, booleans, strings, lists of strings, and arrays of numbers, by key.
+        tensors: tensors by name.
 
     Raises:
-        ModelError: the file cannot be read, is none of versions 2 and 3, or is damaged.
+        ModelError: the file cannot be read, is not of version 2 or 3, or is damaged.
     """
 
     def __init__(self, path: Path) -> None:
@@ -70,12 +70,12 @@ class Gguf:
             self._at = 0
             self._read_header()
         except (OSError, ValueError, struct.error, UnicodeDecodeError, OverflowError) as e:
-            raise ModelError(f"{path} is no GGUF file that can be read: {e}") from None
+            raise ModelError(f"{path} is not a readable GGUF file: {e}") from None
 
     def _read_header(self) -> None:
         magic, version, tensors, entries = self._take("<4sIQQ")
         if magic != b"GGUF" or version not in (2, 3):
-            raise ValueError("it is none of versions 2 and 3")
+            raise ValueError("its version is not 2 or 3")
         self.metadata: dict[str, Any] = {}
         for _ in range(entries):
             key = self._string()
@@ -91,7 +91,7 @@ class Gguf:
             self.tensors[name] = Tensor(shape, *self._take("<IQ"))
         alignment = self.metadata.get("general.alignment", 32)
         if not isinstance(alignment, int) or alignment < 1:
-            raise ValueError("its alignment is no positive number")
+            raise ValueError("its alignment is not a positive number")
         self._data = -(-self._at // alignment) * alignment
 
     def _take(self, form: str) -> tuple[Any, ...]:
@@ -99,7 +99,7 @@ class Gguf:
 
     def _slice(self, size: int) -> memoryview:
         if size > len(self._header) - self._at:
-            raise ValueError("it breaks off")
+            raise ValueError("it is truncated")
         self._at += size
         return self._header[self._at - size : self._at]
 
@@ -120,11 +120,11 @@ class Gguf:
         return np.frombuffer(self._slice(numbers.itemsize), numbers)[0].item()
 
     def rows(self, name: str, at: slice | NDArray[np.int64] = slice(None)) -> Floats32:
-        """Rows of a matrix, or all of a vector, unpacked.
+        """Return rows of a matrix, or all of a vector, unpacked.
 
         Raises:
-            ModelError: there is no such tensor, it lies outside of the file, or its packing is
-                not known.
+            ModelError: there is no such tensor, it is outside the file, or its quantisation is not
+                supported.
         """
         tensor = self.tensors.get(name)
         if tensor is None:
@@ -133,17 +133,17 @@ class Gguf:
         if packing is None:
             known = ", ".join(p.name for p in PACKINGS.values())
             raise ModelError(
-                f"{self.path}: {name} is packed in a way (type {tensor.packing}) that is not known "
-                f"here; known are {known}"
+                f"{self.path}: {name} has an unsupported quantisation (type {tensor.packing}); "
+                f"supported: {known}"
             )
         width = tensor.shape[-1] if tensor.shape else 0
         count = math.prod(tensor.shape[:-1])
         row = width // packing.weights * packing.size
         begin = self._data + tensor.offset
         if not row or width % packing.weights or begin + count * row > len(self._bytes):
-            raise ModelError(f"{self.path}: {name} is damaged, or lies outside of the file")
+            raise ModelError(f"{self.path}: {name} is damaged, or outside the file")
         packed = self._bytes[begin : begin + count * row].reshape(count, row)[at]
-        with np.errstate(invalid="ignore"):  # scales may be no numbers in a damaged file
+        with np.errstate(invalid="ignore"):  # scales may be NaN in a damaged file
             unpacked = packing.unpack(packed.reshape(-1, packing.size))
         return unpacked.reshape(len(packed), width)
 
@@ -155,17 +155,17 @@ def _known(kind: int) -> str:
 
 
 def _scale(blocks: Bytes, at: int) -> Floats32:
-    """(n, 1) the half-precision number at byte ``at`` of each block."""
+    """Return the (n, 1) half-precision numbers at byte ``at`` of each block."""
     return np.ascontiguousarray(blocks[:, at : at + 2]).view("<f2").astype(np.float32)
 
 
 def _nibbles(packed: Bytes) -> Bytes:
-    """(n, 2 k) of (n, k): all lower halves of the bytes, then all upper ones."""
+    """Return (n, 2 k) from (n, k): all lower halves of the bytes, then all upper ones."""
     return np.concatenate([packed & 15, packed >> 4], axis=1)
 
 
 def _bits(packed: Bytes) -> Bytes:
-    """(n, 8 k) of (n, k): bits in order of place, least first."""
+    """Return (n, 8 k) from (n, k): bits by position, least significant first."""
     return np.unpackbits(packed, axis=1, bitorder="little")
 
 
@@ -192,8 +192,10 @@ def _q5_1(blocks: Bytes) -> Floats32:
 
 
 def _scales_and_least(blocks: Bytes) -> tuple[Floats32, Floats32]:
-    """(n, 8, 1) scales and what is taken off, of the eight parts of a block of Q4_K and Q5_K:
-    six bits each, the upper two of the last four beside those of the first."""
+    """Return the (n, 8, 1) scales and offsets of a block's eight parts in Q4_K and Q5_K.
+
+    Each has six bits; the upper two of the last four are stored with those of the first.
+    """
     first, second, third = blocks[:, 4:8], blocks[:, 8:12], blocks[:, 12:16]
     scales = np.concatenate([first & 63, third & 15 | first >> 6 << 4], axis=1)
     least = np.concatenate([second & 63, third >> 4 | second >> 6 << 4], axis=1)
@@ -201,8 +203,10 @@ def _scales_and_least(blocks: Bytes) -> tuple[Floats32, Floats32]:
 
 
 def _k_nibbles(packed: Bytes) -> Bytes:
-    """(n, 8, 32) of (n, 128): each 32 bytes hold one part in their lower halves, the next in
-    their upper ones."""
+    """Return (n, 8, 32) from (n, 128).
+
+    Each 32 bytes hold one part in their lower halves, and the next in their upper ones.
+    """
     parts = packed.reshape(-1, 4, 1, 32)
     return np.concatenate([parts & 15, parts >> 4], axis=2).reshape(-1, 8, 32)
 
@@ -243,7 +247,7 @@ def _bf16(blocks: Bytes) -> Floats32:
     return (upper << 16).view(np.float32)
 
 
-#: By ggml's number.
+#: Packings by ggml's number.
 PACKINGS = {
     0: Packing("F32", 1, 4, _plain("<f4")),
     1: Packing("F16", 1, 2, _plain("<f2")),

@@ -1,4 +1,4 @@
-"""The tokenizer and the chat template that a GGUF file carries."""
+"""Tokenizer and chat template of a GGUF file."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ import numpy as np
 from veridical.errors import ModelError
 from veridical.models.gguf import Gguf
 
-_CONTROL, _USER_DEFINED = 3, 4  # ggml's kinds of tokens that a text is searched for first
-_WORDS = (  # of Llama 3 and, but for how many figures make a token, of Qwen 2
+_CONTROL, _USER_DEFINED = 3, 4  # ggml's kinds of tokens that are matched first in a text
+_WORDS = (  # Llama 3's and, except for the number of digits per token, Qwen 2's
     r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}%s| ?[^\s\p{L}\p{N}]+[\r\n]*|"
     r"\s*[\r\n]+|\s+(?!\S)|\s+"
 )
-#: How texts are cut before pairs are merged, by llama.cpp's names: a pattern, or GPT-2's rule
-#: after each figure has been set apart ("figures") or not ("").
+#: Splitting of texts before merges, by llama.cpp's names: a pattern, or GPT-2's rule with digits
+#: separated ("figures") or not ("").
 _CUTS = {
     "gpt-2": "",
     "smollm": "figures",
@@ -25,24 +25,24 @@ _CUTS = {
     "qwen2": _WORDS % "",
     "llama-bpe": _WORDS % "{1,3}",
 }
-_BEGINS = {"llama-bpe"}  # cuts whose models begin a text with BOS unless the file says otherwise
+_BEGINS = {"llama-bpe"}  # models that begin a text with BOS by default
 
 
 def read_tokenizer(file: Gguf) -> Any:
-    """The file's tokenizer, as a ``tokenizers.Tokenizer``.
+    """Build the file's tokenizer as a ``tokenizers.Tokenizer``.
 
     Raises:
-        ModelError: the file has none, or one of a kind that is not known here.
+        ModelError: the file has none, or its kind is not supported.
     """
     from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, normalizers, processors
     from tokenizers import pre_tokenizers as cuts
 
     told = file.metadata
     kind, cut = told.get("tokenizer.ggml.model"), told.get("tokenizer.ggml.pre")
-    named = isinstance(kind, str) and isinstance(cut, str)  # a file may give arrays
+    named = isinstance(kind, str) and isinstance(cut, str)  # a file may have arrays
     if not named or kind != "gpt2" or cut not in _CUTS:
         raise ModelError(
-            f"{file.path}: its tokenizer ({kind!s:.40}, {cut!s:.40}) is not known here; known are "
+            f"{file.path}: its tokenizer ({kind!s:.40}, {cut!s:.40}) is not supported; supported: "
             f"gpt2 with {', '.join(_CUTS)}; torch:{file.path} may read it"
         )
     tokens = _list(file, "tokenizer.ggml.tokens")
@@ -78,20 +78,20 @@ def read_tokenizer(file: Gguf) -> Any:
             made.post_processor = processors.TemplateProcessing(
                 single=f"{tokens[bos]} $A", special_tokens=[(tokens[bos], bos)]
             )
-        except Exception as e:  # as above; such as of a token with a space in it
+        except Exception as e:  # as above; for example for a token with a space
             raise ModelError(f"{file.path}: its tokenizer cannot be built: {e}") from None
     return made
 
 
 def token_id(file: Gguf, name: str) -> int | None:
-    """The id of the token called ``bos`` or ``eos``, where the file has one."""
+    """Return the id of the token ``bos`` or ``eos``, or None."""
     value = file.metadata.get(f"tokenizer.ggml.{name}_token_id")
     size = len(_list(file, "tokenizer.ggml.tokens"))
     return value if isinstance(value, int) and 0 <= value < size else None
 
 
 def token_text(file: Gguf, name: str) -> str:
-    """The token called ``bos`` or ``eos``, empty where the file has none."""
+    """Return the token ``bos`` or ``eos``; empty if the file has none."""
     place = token_id(file, name)
     return "" if place is None else str(_list(file, "tokenizer.ggml.tokens")[place])
 
@@ -104,7 +104,7 @@ def _list(file: Gguf, key: str) -> list[str]:
 
 
 def _numbers(value: Any, count: int) -> list[int]:
-    """``count`` numbers: those of an array of whole numbers, or zeros where there is none."""
+    """Return ``count`` integers: those of an array, or zeros without one."""
     whole = isinstance(value, np.ndarray) and value.dtype.kind in "iu"
     numbers = value[:count].tolist() if whole else []
     return [*numbers, *[0] * (count - len(numbers))]

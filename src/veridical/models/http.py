@@ -1,4 +1,4 @@
-"""Encoders behind HTTP: OpenAI-compatible ``/embeddings`` and text-embeddings-inference."""
+"""HTTP encoders: OpenAI-compatible ``/embeddings`` and text-embeddings-inference."""
 
 from __future__ import annotations
 
@@ -18,38 +18,39 @@ from veridical.models.folder import digest_of
 from veridical.models.json_client import HttpBackEnd
 from veridical.models.pooling import join_vectors
 
-#: Characters a window may have: 512 tokens of most tokenizers in most languages with spaces.
+#: Maximum characters of a window: 512 tokens in most tokenizers and languages with spaces.
 MAX_CHARACTERS = 2000
-#: Windows per request; text-embeddings-inference takes 32 unless told otherwise.
+#: Windows per request; the default limit of text-embeddings-inference is 32.
 MAX_ITEMS = 32
 _WORKERS = 4
 CHARACTERS_PER_TOKEN = 4
-#: Bytes of a reply: 32 vectors of 8192 numbers with 17 digits are 5 MB.
+#: Maximum bytes of a reply: 32 vectors of 8192 numbers with 17 digits are 5 MB.
 LONGEST_REPLY = 16 * 2**20
 _OPENAI = "api.openai.com"
 
 
 class HttpEncoder(HttpBackEnd):
-    """Vectors from a server. It has no token vectors.
+    """Embeddings from a server, without token vectors.
 
     Texts longer than ``max_characters`` are split at white space into windows that overlap by an
-    eighth, and the windows' vectors are averaged by length; the server is asked not to truncate
-    where its protocol can say so. Redirects are not followed. Thread-safe.
+    eighth, and the windows' vectors are averaged by length. Truncation is disabled if the protocol
+    allows. Redirects are not followed. Thread-safe.
 
     Args:
         url: base address, such as ``https://host/v1``; ``/embeddings`` (OpenAI-compatible) or
             ``/embed`` (``tei``) is appended.
         model: model name sent with OpenAI-compatible requests.
         protocol: ``openai`` or ``tei``.
-        key_variable: environment variable that holds the bearer token; unset sends none.
-        timeout, attempts: of a request (see :class:`~veridical.models.json_client.JsonClient`).
-        max_characters: longest window.
-        workers: requests at once.
-        extra_body: sent along in OpenAI-compatible requests, as the server's own options.
+        key_variable: environment variable with the bearer token; unset sends none.
+        timeout, attempts: limits per request (see
+            :class:`~veridical.models.json_client.JsonClient`).
+        max_characters: maximum characters of a window.
+        workers: concurrent requests.
+        extra_body: the server's own options, added to OpenAI-compatible requests.
 
     Raises:
-        ModelError: from ``run``, when the server cannot be reached, refuses, or answers with
-            anything but one finite vector per text, all of one width.
+        ModelError: from ``run``, if the server cannot be reached, refuses, or does not return one
+            finite vector per text, all of one width.
     """
 
     has_tokens = False
@@ -70,7 +71,7 @@ class HttpEncoder(HttpBackEnd):
         if protocol not in ("openai", "tei"):
             raise UsageError(f"unknown protocol {protocol!r}; known: openai, tei")
         if protocol == "openai" and not model:
-            raise UsageError(f"{url}: name the model after '#', as in {url}#MODEL")
+            raise UsageError(f"{url} has no model; add it after '#': {url}#MODEL")
         if max_characters < 16:
             raise UsageError("max_characters must be at least 16")
         path = "embeddings" if protocol == "openai" else "embed"
@@ -89,7 +90,7 @@ class HttpEncoder(HttpBackEnd):
         self.name = model or "tei"
         self.workers = workers
         self.batch_tokens = MAX_ITEMS * max_characters // CHARACTERS_PER_TOKEN
-        # Not the address: a model served elsewhere is the same model.
+        # Not the address, as the same model may be served elsewhere.
         identity = repr((protocol, model or self._url, max_characters, "http-1"))
         if self._extra:
             identity += json.dumps(self._extra, sort_keys=True, default=str)
@@ -97,10 +98,13 @@ class HttpEncoder(HttpBackEnd):
 
     @classmethod
     def from_name(cls, name: ModelName) -> HttpEncoder:
-        """``https://HOST/v1#MODEL`` or ``tei:http://HOST``. OpenAI's key is sent to OpenAI, and to
-        any other address the one in :data:`veridical.llm.endpoints.URL_KEY`."""
+        """Parse ``https://HOST/v1#MODEL`` or ``tei:http://HOST``.
+
+        OpenAI gets its own key, and other addresses the one in
+        :data:`veridical.llm.endpoints.URL_KEY`.
+        """
         if name.kind == "tei":
-            # The key of another service must not reach this host.
+            # The key of another service must not be sent to this host.
             return cls(name.rest, protocol="tei", key_variable="TEI_API_KEY")
         url, model = name.served
         parts = urlsplit(url)
@@ -109,17 +113,17 @@ class HttpEncoder(HttpBackEnd):
 
     @classmethod
     def from_endpoint(cls, endpoint: Endpoint) -> HttpEncoder:
-        """The ``/embeddings`` of an LLM endpoint, with its key, limits and options.
+        """Use the ``/embeddings`` of an LLM endpoint, with its key, limits and options.
 
         Raises:
-            UsageError: it runs here and serves nothing, or its key is not in the environment.
+            UsageError: it is a local model without a server, or its key is not in the environment.
         """
         if endpoint.runs_here:
             raise UsageError(
-                f"LLM {endpoint.name!r} answers, but gives no embeddings: name a server, or a "
-                "model that embeds (minilm, a folder, torch:ID)"
+                f"LLM {endpoint.name!r} gives no embeddings; use a server, or a "
+                "embedding model (minilm, a folder, torch:ID)"
             )
-        endpoint.key()  # now rather than in the middle of a run
+        endpoint.key()  # raise now rather than during a run
         return cls(
             endpoint.base_url,
             endpoint.model,
@@ -135,7 +139,7 @@ class HttpEncoder(HttpBackEnd):
 
     def run(self, batch: Sequence[Window], tokens: bool) -> list[Any]:
         if tokens:
-            raise ModelError(f"{self.name}: a server of embeddings gives no token vectors")
+            raise ModelError(f"{self.name}: an embedding server returns no token vectors")
         vectors: list[Floats32] = []
         for start in range(0, len(batch), MAX_ITEMS):
             vectors += self._embed([w.content for w in batch[start : start + MAX_ITEMS]])
@@ -146,7 +150,7 @@ class HttpEncoder(HttpBackEnd):
 
     def _embed(self, texts: list[str]) -> list[Floats32]:
         if self._protocol == "openai":
-            # Servers reject an empty text; a space embeds as one.
+            # Servers reject an empty text; a space has the same embedding.
             inputs = [t or " " for t in texts]
             request = {"model": self._model, "input": inputs, "encoding_format": "float"}
             request |= self._extra
@@ -160,7 +164,7 @@ class HttpEncoder(HttpBackEnd):
 
     def _checked(self, row: object) -> Floats32:
         try:
-            with np.errstate(over="ignore"):  # it is told below
+            with np.errstate(over="ignore"):  # reported below
                 vector = np.asarray(row, dtype=np.float32)
         except (TypeError, ValueError, OverflowError):
             vector = np.empty(0, dtype=np.float32)
@@ -183,9 +187,9 @@ class _Piece(NamedTuple):
 
 
 def split_characters(text: str, longest: int) -> list[Window]:
-    """Windows of at most ``longest`` characters, cut at white space where there is some.
+    """Split a text at white space into windows of at most ``longest`` characters.
 
-    ``length`` is estimated at four characters a token; ``overlap`` likewise.
+    ``length`` and ``overlap`` are estimated at four characters per token.
     """
     pieces = []
     slack, start = longest // 8, 0
@@ -204,17 +208,17 @@ def split_characters(text: str, longest: int) -> list[Window]:
 
 
 def _space(text: str, at: int, lowest: int) -> int:
-    """The last position in ``lowest..at`` that follows white space, else ``at``."""
+    """Return the last position in ``lowest..at`` after white space, else ``at``."""
     return next((i for i in range(at, lowest - 1, -1) if text[i - 1].isspace()), at)
 
 
 def _openai_rows(reply: Any, count: int) -> list[Any]:
-    """Embeddings in the order of the texts, by each entry's ``index``."""
+    """Return the embeddings in the order of the texts, by each entry's ``index``."""
     data = reply.get("data") if isinstance(reply, dict) else None
     if not isinstance(data, list) or not all(isinstance(d, dict) for d in data):
         raise ModelError("the server's reply has no list 'data' of embeddings")
     if len(data) != count:
-        raise ModelError(f"the server gave {len(data)} vectors for {count} texts")
+        raise ModelError(f"the server returned {len(data)} vectors for {count} texts")
     by_index = {i: d.get("embedding") for d in data if type(i := d.get("index")) is int}
     if set(by_index) != set(range(count)):
         raise ModelError(f"the server's indices are not 0..{count - 1}, each once")

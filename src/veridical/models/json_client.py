@@ -1,4 +1,4 @@
-"""A client of model servers that speak JSON over HTTP."""
+"""Client of model servers with JSON over HTTP."""
 
 from __future__ import annotations
 
@@ -30,23 +30,23 @@ if TYPE_CHECKING:
 
     from veridical.core.messages import Trouble
 
-#: Bytes, packed and unpacked, of a reply.
+#: Maximum bytes of a reply, compressed and decompressed.
 LONGEST_REPLY = 64 * 2**20
 
 
 class JsonClient:
-    """Sends JSON to one address. Redirects are not followed. Thread-safe.
+    """A client of one address. Redirects are not followed. Thread-safe.
 
     Args:
-        key_variable: environment variable that holds the bearer token; unset sends none.
-        timeout: seconds for each attempt.
-        attempts: tries per request; 429, 5xx and connection errors are tried again, after the
-            server's Retry-After (up to five minutes; not at all where it asks for more) or else
-            after a jittered, doubling wait.
-        longest: bytes of a reply, packed and unpacked.
+        key_variable: environment variable with the bearer token; unset sends none.
+        timeout: timeout in seconds per attempt.
+        attempts: attempts per request. 429, 5xx and connection errors are retried after the
+            server's Retry-After, or else after a jittered, doubling delay. A Retry-After of over
+            five minutes ends the retries.
+        longest: maximum bytes of a reply, compressed and decompressed.
 
     Raises:
-        UsageError: the address holds credentials.
+        UsageError: the address contains credentials.
     """
 
     def __init__(
@@ -59,7 +59,9 @@ class JsonClient:
         longest: int = LONGEST_REPLY,
     ) -> None:
         if "@" in url:
-            raise UsageError("a model's address holds no credentials: put the key in a variable")
+            raise UsageError(
+                "a model's address must not contain credentials; use an environment variable"
+            )
         self.url = url
         self._key_variable = key_variable
         self._attempts = attempts
@@ -70,11 +72,11 @@ class JsonClient:
         self._loop: asyncio.AbstractEventLoop | None = None
 
     def post(self, payload: Mapping[str, Any]) -> Any:
-        """The server's answer to ``payload``, parsed.
+        """Send ``payload`` and return the parsed reply.
 
         Raises:
-            ModelError: it cannot be reached, refuses, or answers with anything but JSON.
-            UsageError: the variable holds no usable key.
+            ModelError: the server cannot be reached, refuses, or does not return JSON.
+            UsageError: the variable has no valid key.
         """
         import httpx
 
@@ -88,7 +90,7 @@ class JsonClient:
                 "POST", self.url, content=content, headers=headers, extensions={"timeout": {}}
             )
         except (ValueError, TypeError, RecursionError, httpx.InvalidURL) as e:
-            raise self._error(f"this cannot be sent: {e}", key) from None
+            raise self._error(f"the request cannot be sent: {e}", key) from None
         for attempt in range(1, self._attempts + 1):
             retry_seconds = None
             try:
@@ -114,7 +116,7 @@ class JsonClient:
         raise self._error(problem, key, f" (after {self._attempts} attempts)")
 
     def _told(self, trouble: Trouble, status: int | None, message: str) -> str:
-        """What a failed attempt means, and what was said of it."""
+        """Describe a failed attempt and the server's message."""
         named = os.environ.get(self._key_variable, "").strip()
         words = meaning(
             trouble,
@@ -131,12 +133,12 @@ class JsonClient:
     def _opened(self) -> httpx.AsyncClient:
         with self._mutex:
             running = asyncio.get_running_loop()
-            if self._http is None or self._loop is not running:  # a forked child has its own
+            if self._http is None or self._loop is not running:  # a forked process needs its own
                 self._http, self._loop = open_http(), running
             return self._http
 
     def _error(self, words: str, key: str, after: str = "") -> ModelError:
-        """``words``, a server's perhaps, without the key and fit for a line."""
+        """Return an error with the message on one line, without the key."""
         return ModelError(f"{self.url}: {excerpt(words, key)}{after}")
 
     def close(self) -> None:
@@ -148,11 +150,11 @@ class JsonClient:
 
 
 class HttpBackEnd:
-    """A model on a server: :class:`JsonClient` says what the arguments mean. Thread-safe."""
+    """A model on a server, with the arguments of :class:`JsonClient`. Thread-safe."""
 
     scripts: frozenset[str] | None = None
     languages: frozenset[str] | None = None
-    local = False  # a forward is a request, which may be paid
+    local = False  # a forward is a request, which may cost money
 
     def __init__(self, url: str, key_variable: str, **options: Any) -> None:
         self._client = JsonClient(url, key_variable, **options)
@@ -164,6 +166,8 @@ class HttpBackEnd:
 
 
 def _wait(attempt: int, retry_seconds: float | None) -> float:
-    """Seconds before the next attempt: as many as the server asks for, else a jittered, doubling
-    wait."""
+    """Return the seconds before the next attempt.
+
+    They are those requested by the server, or else a jittered, doubling delay.
+    """
     return backoff(attempt) if retry_seconds is None else retry_seconds

@@ -1,4 +1,4 @@
-"""Whether a model fits into memory, told before its library dies of it."""
+"""Memory check before a model is loaded."""
 
 from __future__ import annotations
 
@@ -9,24 +9,23 @@ from pathlib import Path
 
 from veridical.errors import ModelError
 
-#: Bytes that a loaded model takes for each byte of its weights, while it is loaded.
+#: Bytes needed for each byte of weights while a model is loaded.
 _LOADED = 2
-#: Address space that a runtime takes besides, and that each thread of forwards does, of which
+#: Further address space of a runtime, and of each thread of forwards, of which
 #: there are as many as processors (measured with the embedded models on two: with less,
 #: allocations fail in the midst of the work, and some of these end the process).
 _SPACE, _SPACE_A_THREAD, _THREADS = 256 << 20, 256 << 20, 8
-#: What of that is touched at least.
+#: The minimum of that which is used.
 _TOUCHED = 128 << 20
-#: More than this is no limit (control groups of the first version say so by a huge number).
+#: A larger value means no limit (control groups v1 use a huge number).
 _UNLIMITED = 1 << 60
 
 
 def need_memory(name: str, weights: int) -> None:
-    """Check that a model whose weights take so many bytes can be loaded, as far as limits are
-    known.
+    """Check that a model with so many bytes of weights fits into memory, by the known limits.
 
     Raises:
-        ModelError: it cannot; it says what is missing.
+        ModelError: it does not fit; the message names the limit.
     """
     space = _SPACE + _SPACE_A_THREAD * min(_THREADS, os.cpu_count() or 1)
     size = _LOADED * weights
@@ -38,13 +37,13 @@ def need_memory(name: str, weights: int) -> None:
         free = known(room)
         if free is not None and free < size + more:
             raise ModelError(
-                f"{name} needs about {(size + more) >> 20} MiB to be loaded, and {why} "
+                f"{name} needs about {(size + more) >> 20} MiB for loading, but {why} "
                 f"leaves {max(free, 0) >> 20} MiB"
             )
 
 
 def known(room: Callable[[], int | None]) -> int | None:
-    """What ``room`` finds, None where the system does not tell."""
+    """Return the result of ``room``, or None if the system does not provide it."""
     try:
         return room()
     except (OSError, ValueError, IndexError, KeyError):
@@ -66,7 +65,7 @@ def _address_space() -> int | None:
 def _control_group(
     listing: Path = Path("/proc/self/cgroup"), root: Path = Path("/sys/fs/cgroup")
 ) -> int | None:
-    """What the tightest group around this process leaves, its file cache not counted."""
+    """Return the room in the tightest group around this process, ignoring its file cache."""
     rooms = []
     for line in listing.read_text().splitlines():
         _, controllers, path = line.split(":", 2)
@@ -94,6 +93,6 @@ def _free(table: Path = Path("/proc/meminfo")) -> int | None:
 
 
 def _table(path: Path, mark: str) -> dict[str, int]:
-    """The numbers of a file with a name and a number a line."""
+    """Parse a file with a name and a number per line."""
     rows = (line.partition(mark) for line in path.read_text().splitlines())
     return {name: int(number.split()[0]) for name, _, number in rows if number}

@@ -1,4 +1,4 @@
-"""Encoders in ONNX form, run by ONNX Runtime on the CPU. The embedded model is one of them."""
+"""ONNX encoders on the CPU, including the embedded model."""
 
 from __future__ import annotations
 
@@ -22,27 +22,27 @@ from veridical.models.windows import padded
 
 Integers = NDArray[np.int64]
 
-#: Padded tokens per forward: fewer leave the processor waiting, more leave its caches.
+#: Padded tokens per forward: fewer underuse the processor, more exceed its caches.
 BATCH_TOKENS = 2048
 
 
 class OnnxEncoder:
-    """A folder with ``model.onnx`` (or ``onnx/model.onnx``), tokenizer and configuration.
+    """An encoder in a folder with ``model.onnx``, tokenizer and configuration.
 
-    Pooling, dense heads, prefix and longest input are those of the folder's sentence-transformers
-    files. Inputs are padded on the right. Thread-safe: each forward runs on one thread, and
-    ``workers`` of them side by side beat one forward spread over as many threads, which wait for
-    each other at every layer.
+    The graph is ``model.onnx`` or ``onnx/model.onnx``. Pooling, dense heads, prefix and maximum
+    input are those of the folder's sentence-transformers files. Inputs are padded on the right.
+    Thread-safe: each forward runs on one thread, and ``workers`` of them run in parallel, which is
+    faster than one forward over as many threads.
 
     Args:
-        threads: forwards side by side; default: the processors this process may use.
-        prefix: text put before every input; default: the folder's default prompt.
-        scripts: Unicode scripts the model reads; None = any.
-        languages: codes of the languages that the model reads (``en``); None = any.
-        lazy: open the graph when a text is first read; for a file that is known to be whole.
+        threads: concurrent forwards; default: the processors available to this process.
+        prefix: text prepended to every input; default: the folder's default prompt.
+        scripts: supported Unicode scripts; None = any.
+        languages: codes of the supported languages (``en``); None = any.
+        lazy: open the graph on first use; for a file known to be complete.
 
     Raises:
-        ModelError: a file is missing or broken, or the graph gives no token embeddings.
+        ModelError: a file is missing or broken, or the graph has no token embeddings.
     """
 
     has_tokens = True
@@ -78,7 +78,7 @@ class OnnxEncoder:
         self.revision = settings.revision(files, "onnx", "float32")
 
     def _graph(self) -> tuple[Graph, str]:
-        """The graph and its output of token embeddings."""
+        """Return the graph and its output of token embeddings."""
         with self._opening:
             if self._opened is None:
                 graph = Graph(self._path)
@@ -119,15 +119,15 @@ class Graph:
     """An ONNX graph over token ids. Each forward runs on one thread; thread-safe.
 
     Args:
-        path: of the file.
-        file: what to run in its place; ``path`` is then named in errors alone.
+        path: path of the file.
+        file: graph to run instead; ``path`` is then used in errors only.
 
     Attributes:
         outputs: number of axes of each output, by name.
 
     Raises:
-        ModelError: the file is broken or does not fit into memory, or wants inputs that a text
-            encoder has not.
+        ModelError: the file is broken or does not fit into memory, or has inputs that a text
+            encoder does not have.
     """
 
     def __init__(self, path: Path, file: OnnxFile | None = None) -> None:
@@ -135,13 +135,13 @@ class Graph:
         self._inputs = {i.name: _TYPES.get(i.type) for i in self._session.get_inputs()}
         unknown = [n for n, kind in self._inputs.items() if n not in _INPUTS or kind is None]
         if unknown:
-            raise ModelError(f"{path}: inputs {unknown} are not of a text encoder")
+            raise ModelError(f"{path} has inputs {unknown}, which a text encoder does not have")
         self.outputs: dict[str, int] = {o.name: len(o.shape) for o in self._session.get_outputs()}
 
     def __call__(
         self, output: str, ids: Integers, mask: NDArray[np.bool_], types: Integers | None = None
     ) -> NDArray[Any]:
-        """The output called ``output`` of one forward over what :meth:`feeds` makes."""
+        """Run one forward and return ``output``; other arguments are those of :meth:`feeds`."""
         return self.outputs_of([output], ids, mask, types)[0]
 
     def outputs_of(
@@ -151,19 +151,19 @@ class Graph:
         mask: NDArray[np.bool_],
         types: Integers | None = None,
     ) -> list[NDArray[Any]]:
-        """The outputs of these ``names`` of one such forward."""
+        """Run one forward and return the outputs ``names``."""
         found: list[NDArray[Any]] = self._session.run(list(names), self.feeds(ids, mask, types))
         return found
 
     def feeds(
         self, ids: Integers, mask: NDArray[np.bool_], types: Integers | None = None
     ) -> dict[str, NDArray[Any]]:
-        """The graph's inputs, by name.
+        """Return the graph's inputs, by name.
 
         Args:
             ids: (batch, width) token ids, padded on the right.
             mask: (batch, width), False for padding.
-            types: (batch, width) token type ids, where the graph takes some; default: zeros.
+            types: (batch, width) token type ids, if the graph takes them; default: zeros.
         """
         known = {
             "input_ids": ids,
@@ -174,19 +174,21 @@ class Graph:
         return {n: known[n].astype(kind) for n, kind in self._inputs.items()}
 
 
-#: Whether sessions keep the memory of their largest forward for the next one.
+#: True if sessions keep the memory of their largest forward for the next one.
 _arenas = True
 
 
 def give_memory_back() -> None:
-    """Let sessions that are opened from now on free the memory of a forward after it: a process
-    that serves for days would keep that of its largest one, for each model and thread."""
+    """Make sessions opened from now on free their memory after each forward.
+
+    A long-running server would otherwise keep that of the largest one, for each model and thread.
+    """
     global _arenas
     _arenas = False
 
 
 def open_session(path: Path) -> Any:
-    """A session of ONNX Runtime on the CPU, each of whose forwards runs on one thread.
+    """Open an ONNX Runtime session on the CPU with one thread per forward.
 
     Raises:
         ModelError: the file is broken or does not fit into memory.
@@ -196,7 +198,8 @@ def open_session(path: Path) -> Any:
 
 
 def need_room(graph: Path) -> None:
-    """
+    """Check that the file's weights fit into memory.
+
     Raises:
         ModelError: the file's weights do not fit into memory.
     """
@@ -204,12 +207,12 @@ def need_room(graph: Path) -> None:
 
 
 def session_of(graph: str | OnnxFile, name: str, also: Sequence[str] = ()) -> Any:
-    """Return a session on the CPU, each of whose forwards runs on one thread.
+    """Open a session on the CPU with one thread per forward.
 
     Args:
-        graph: a file's path, or what was read of one.
-        name: with which messages begin.
-        also: further outputs of what was read.
+        graph: a file's path, or its parsed content.
+        name: prefix of messages.
+        also: further outputs of parsed content.
 
     Raises:
         ModelError: the graph is broken.
@@ -227,12 +230,12 @@ def session_of(graph: str | OnnxFile, name: str, also: Sequence[str] = ()) -> An
     options.enable_cpu_mem_arena = _arenas
     try:
         return onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
-    except Exception as e:  # the library has a class for every way to fail
+    except Exception as e:  # the library has many classes of errors
         raise ModelError(f"{name}: {e}") from e
 
 
 def need_graph(root: Path) -> Path:
-    """The ONNX file of a model folder.
+    """Return the ONNX file of a model folder, which must have one.
 
     Raises:
         ModelError: the folder has none.
@@ -244,17 +247,17 @@ def need_graph(root: Path) -> Path:
 
 
 def weight_files(graph: Path) -> list[Path]:
-    """The graph's file and those that hold its weights outside of it."""
+    """Return the graph's file and its external weight files."""
     return [graph, *sorted(graph.parent.glob(f"{graph.name}[_.]data"))]
 
 
 def find_graph(root: Path) -> Path | None:
-    """The ONNX file of a model folder, if it has one."""
+    """Return the ONNX file of a model folder, if it has one."""
     return next((root / g for g in GRAPHS if (root / g).is_file()), None)
 
 
 def usable_processors() -> int:
-    """Processors this process may run on."""
+    """Return the number of processors available to this process."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1

@@ -1,7 +1,7 @@
-"""ONNX files read, changed and written node by node, without the package ``onnx``.
+"""ONNX files read, changed and written without the package ``onnx``.
 
-Of the wire format (``onnx.proto``) only nodes and weights are taken apart; everything else is kept
-as it stands in the file.
+Only nodes and weights of the wire format (``onnx.proto``) are parsed; everything else is copied
+unchanged.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from veridical.models.onnx_graph import (
     wire_attribute,
 )
 
-# Numbers of fields: of a model, a graph, a node, a weight, an attribute.
+# Field numbers of a model, a graph, a node, a weight and an attribute.
 _GRAPH, _OPSETS = 7, 8
 _NODE, _WEIGHT, _OUTPUT = 1, 5, 12
 _KINDS = {number: kind for kind, number in TYPES.items()}
@@ -35,8 +35,7 @@ class OnnxNode(NamedTuple):
     """An operator of a graph.
 
     Attributes:
-        rest: the fields of the node that are neither input, output, operator nor domain, as they
-            stand in the file: attributes and name.
+        rest: the node's other fields as bytes of the file: attributes and name.
     """
 
     operator: str
@@ -46,7 +45,7 @@ class OnnxNode(NamedTuple):
     rest: bytes = b""
 
     def attributes(self) -> dict[str, Any]:
-        """Integers, numbers, texts and lists of integers by name; others are left out."""
+        """Return integers, numbers, texts and lists of integers by name; skip others."""
         return dict(
             found
             for number, value in _fields(self.rest)
@@ -57,7 +56,7 @@ class OnnxNode(NamedTuple):
 def node(
     operator: str, inputs: Sequence[str], outputs: Sequence[str], domain: str = "", **given: Any
 ) -> OnnxNode:
-    """Return a new node with attributes that are integers, numbers or texts."""
+    """Create a node with attributes that are integers, numbers or texts."""
     rest = b"".join(wire(5, wire_attribute(k, v)) for k, v in given.items())
     return OnnxNode(operator, list(inputs), list(outputs), domain, rest)
 
@@ -68,9 +67,9 @@ class OnnxFile:
 
     Attributes:
         nodes: in an order in which they can run.
-        weights: of the graph, by name.
-        outputs: names of what it gives.
-        opset: version of ONNX's own operators.
+        weights: weights of the graph, by name.
+        outputs: names of its outputs.
+        opset: version of ONNX's operators.
     """
 
     nodes: list[OnnxNode]
@@ -82,17 +81,18 @@ class OnnxFile:
 
     @classmethod
     def read(cls, path: Path) -> OnnxFile:
-        """
+        """Parse an ONNX file.
+
         Raises:
-            ModelError: the file is not in this format, keeps its weights in another file, or has
-                weights of a type that is not known here.
+            ModelError: the file is not in this format, has external weights, or has weights of an
+                unsupported type.
         """
         try:
             with path.open("rb") as file:
                 content = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
             return cls._parse(memoryview(content))
         except (IndexError, KeyError, ValueError, UnicodeDecodeError) as e:
-            raise ModelError(f"{path}: not an ONNX file that can be changed: {e}") from e
+            raise ModelError(f"{path}: cannot be converted as an ONNX file: {e}") from e
 
     @classmethod
     def _parse(cls, content: memoryview) -> OnnxFile:
@@ -113,12 +113,15 @@ class OnnxFile:
         )
 
     def producers(self) -> dict[str, OnnxNode]:
-        """Return the node that gives each value, by the value's name."""
+        """Return the node that produces each value, by the value's name."""
         return {name: n for n in self.nodes for name in n.outputs if name}
 
     def constant(self, name: str, producers: Mapping[str, OnnxNode]) -> NDArray[Any] | None:
-        """Return the value called ``name`` where it is a weight, or made of weights alone by
-        conversions, products and reshaping, as packed weights are; else None."""
+        """Return the value called ``name`` if it is constant, else None.
+
+        Constants are weights, and values computed from weights by conversions, products and
+        reshaping, as packed weights are.
+        """
         if name in self.weights:
             return self.weights[name]
         made = producers.get(name)
@@ -130,7 +133,7 @@ class OnnxFile:
         return compute(made, known) if len(known) == len(given) else None
 
     def prune(self) -> None:
-        """Leave out the nodes whose values nothing takes, and the weights that no node takes."""
+        """Remove unused nodes and weights."""
         wanted = set(self.outputs)
         kept = []
         for one in reversed(self.nodes):
@@ -141,8 +144,10 @@ class OnnxFile:
         self.weights = {name: value for name, value in self.weights.items() if name in wanted}
 
     def content(self, also: Iterable[str] = (), *, whole: bool = True) -> bytes:
-        """Return the file's bytes, with the values named in ``also`` as further outputs; not
-        ``whole``: without its large weights (see :func:`.onnx_graph.add_large`)."""
+        """Return the file's bytes, with ``also`` as further outputs.
+
+        Without ``whole`` large weights are omitted (see :func:`.onnx_graph.add_large`).
+        """
         graph = [(_NODE, _node_bytes(n)) for n in self.nodes]
         graph += [(_WEIGHT, weight_bytes(k, v, whole=whole)) for k, v in self.weights.items()]
         graph += self._graph
@@ -152,7 +157,7 @@ class OnnxFile:
 
 
 def _fields(content: memoryview | bytes) -> Iterator[tuple[int, Any]]:
-    """The fields of a message: number, and an integer or the bytes."""
+    """Yield the fields of a message: number, and an integer or the bytes."""
     content = memoryview(content)
     at = 0
     while at < len(content):
@@ -169,7 +174,7 @@ def _fields(content: memoryview | bytes) -> Iterator[tuple[int, Any]]:
         else:
             raise ValueError(f"field of kind {kind}")
         if at + length > len(content):
-            raise ValueError("it ends too early")
+            raise ValueError("it is truncated")
         taken = content[at : at + length]
         yield key >> 3, taken if kind == 2 else _Fixed(taken)
         at += length
@@ -268,7 +273,7 @@ def _weight(value: memoryview) -> tuple[str, NDArray[Any]]:
 
 
 def _integers(value: int | memoryview) -> list[int]:
-    """The signed integers of a field, which may hold one or, packed, many."""
+    """Parse the signed integers of a field, single or packed."""
     listed, at = [value] if isinstance(value, int) else [], 0
     while not isinstance(value, int) and at < len(value):
         number, at = _varint(value, at)

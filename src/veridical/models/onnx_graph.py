@@ -1,4 +1,4 @@
-"""ONNX graphs made here, in the wire format of protocol buffers (``onnx.proto``)."""
+"""Writer of ONNX graphs in the protocol buffer format (``onnx.proto``)."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-#: A graph's inputs: element type and shape, whose names are sizes that may vary.
+#: A graph's inputs: element type and shape; names in a shape are variable sizes.
 Inputs = Mapping[str, tuple[type, Sequence[int | str]]]
 
-#: Numbers of types of weights.
+#: Type numbers of weights.
 TYPES: dict[type, int] = {
     np.float32: 1,
     np.uint8: 2,
@@ -23,12 +23,12 @@ TYPES: dict[type, int] = {
     np.float16: 10,
     np.float64: 11,
 }
-#: Domain of ONNX Runtime's own operators.
+#: Domain of ONNX Runtime's operators.
 MICROSOFT = "com.microsoft"
-#: Operators that are not ONNX's but ONNX Runtime's own.
+#: Operators of ONNX Runtime that are not in ONNX.
 _OWN = {"MatMulIntegerToFloat", "GroupQueryAttention", "QuickGelu"}
 _IR, _OPSET = 9, 19
-_SMALL = 128  # bytes: operators look into shapes and axes before the graph runs
+_MAX_INLINE_BYTES = 128  # operators need shapes and axes before the graph runs
 
 
 class GraphWriter:
@@ -45,28 +45,28 @@ class GraphWriter:
         self._weights: dict[str, NDArray[Any]] = {}
 
     def __call__(self, operator: str, *inputs: str, **attributes: Any) -> str:
-        """Draw ``operator``; the name of its (first) output. An input not given is ``""``."""
+        """Add ``operator``; return the name of its first output. A missing input is ``""``."""
         return self.several(1, operator, *inputs, **attributes)[0]
 
     def several(self, outputs: int, operator: str, *inputs: str, **attributes: Any) -> list[str]:
-        """Draw an operator that has more than one output; their names."""
+        """Add an operator with several outputs; return their names."""
         names = [f"{operator}_{len(self._nodes)}_{i}" for i in range(outputs)]
         self._node(operator, inputs, names, attributes)
         return names
 
     def weight(self, values: NDArray[Any]) -> str:
-        """A constant; its name."""
+        """Add a constant; return its name."""
         name = f"weight_{len(self._weights)}"
         self._weights[name] = np.ascontiguousarray(values)
         return name
 
     def output(self, name: str, value: str) -> None:
-        """Call ``value`` the graph's output ``name``."""
+        """Name ``value`` as the graph's output ``name``."""
         self._node("Identity", [value], [name], {})
         self._outputs.append(name)
 
     def session(self, inputs: Inputs, threads: int) -> Any:
-        """An ``onnxruntime.InferenceSession`` that runs the graph on the processor."""
+        """Open an ``onnxruntime.InferenceSession`` of the graph on the CPU."""
         import onnxruntime
 
         options = onnxruntime.SessionOptions()
@@ -110,7 +110,7 @@ class GraphWriter:
 
 
 def wire(number: int, value: int | str | bytes) -> bytes:
-    """A field of a message: an integer, a string, or a message within."""
+    """Encode a field of a message: an integer, a string, or a nested message."""
     if isinstance(value, int):
         return varint(number << 3) + varint(value)
     content = value.encode() if isinstance(value, str) else value
@@ -118,7 +118,7 @@ def wire(number: int, value: int | str | bytes) -> bytes:
 
 
 def varint(value: int) -> bytes:
-    value &= (1 << 64) - 1  # negative numbers are written as their complement
+    value &= (1 << 64) - 1  # negative numbers are encoded as their complement
     parts = []
     while value > 127:
         parts.append(value & 127 | 128)
@@ -136,29 +136,33 @@ def wire_attribute(name: str, value: float | int | str) -> bytes:
 
 
 def wire_integers(name: str, values: Sequence[int]) -> bytes:
-    """An attribute of a node that is a list of integers, as a field of the node."""
+    """Encode a list of integers as an attribute of a node."""
     listed = b"".join(wire(8, v) for v in values)
     return wire(5, wire(1, name) + listed + wire(20, 7))
 
 
 def weight_bytes(name: str, values: NDArray[Any], *, whole: bool = False) -> bytes:
-    """A weight as a message: small ones whole, for large ones where :func:`add_large` has their
-    values, or with ``whole`` these too."""
+    """Encode a weight as a message.
+
+    Large weights refer to the values of :func:`add_large`, unless ``whole``.
+    """
     elsewhere = wire(13, wire(1, "location") + wire(2, name)) + wire(14, 1)
     return (
         b"".join(wire(1, n) for n in values.shape)
         + wire(2, TYPES[values.dtype.type])
         + wire(8, name)
-        + (wire(9, values.tobytes()) if whole or values.nbytes <= _SMALL else elsewhere)
+        + (wire(9, values.tobytes()) if whole or values.nbytes <= _MAX_INLINE_BYTES else elsewhere)
     )
 
 
 def add_large(options: Any, weights: Mapping[str, NDArray[Any]]) -> None:
-    """Give a session the large ones of ``weights`` beside its graph: a message of protocol buffers
-    ends at 2 GiB, and nothing is copied."""
+    """Pass the large ``weights`` to a session separately from its graph.
+
+    A protocol buffer message is limited to 2 GiB, and nothing is copied.
+    """
     import onnxruntime
 
-    large = {n: np.ascontiguousarray(w) for n, w in weights.items() if w.nbytes > _SMALL}
+    large = {n: np.ascontiguousarray(w) for n, w in weights.items() if w.nbytes > _MAX_INLINE_BYTES}
     values = [onnxruntime.OrtValue.ortvalue_from_numpy(w) for w in large.values()]
     options.add_external_initializers(list(large), values)
 
@@ -170,8 +174,11 @@ def _value(name: str, kind: type, shape: Sequence[int | str]) -> bytes:
 
 @cache
 def multiplies_exactly(threads: int = 1) -> bool:
-    """Whether bytes times signed bytes are summed exactly by this processor. Those without
-    instructions for it cut sums of two products to 16 bits; bytes times bytes they do not cut."""
+    """Return True if this processor sums products of unsigned and signed bytes exactly.
+
+    Processors without such instructions saturate sums of two products at 16 bits; products of
+    unsigned bytes are not affected.
+    """
     draw = GraphWriter()
     signed = draw.weight(np.full((64, 64), 127, np.int8))
     draw.output("sums", draw("MatMulInteger", "bytes", signed))

@@ -1,4 +1,4 @@
-"""From token vectors to one vector a text, shared by every back end: pooling, heads, windows."""
+"""Pooling of token vectors to one vector per text."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ from veridical.core.protocols import Encoded, Window
 
 
 class Ids(NamedTuple):
-    """Token ids of a window: ``head`` leading and ``tail`` trailing ones are not of the text."""
+    """Token ids of a window.
+
+    ``head`` leading and ``tail`` trailing ones do not belong to the text.
+    """
 
     ids: NDArray[np.int64]
     head: int
@@ -22,13 +25,13 @@ class Ids(NamedTuple):
 
 
 class Output(NamedTuple):
-    """What a forward gives for one window: its vector, and (length, d) token vectors if asked."""
+    """Result of a forward for one window: its vector and, if requested, token vectors."""
 
     vector: Floats32
     tokens: Floats32 | None = None
 
 
-#: Pooling modes, by sentence-transformers' names, in the order in which it concatenates them.
+#: Pooling modes, by sentence-transformers' names and in its order of concatenation.
 MODES = ("cls", "max", "mean", "mean_sqrt_len_tokens", "weightedmean", "lasttoken")
 
 
@@ -57,11 +60,11 @@ class Dense:
 def pooling_weights(
     modes: Sequence[str], lengths: Sequence[int], skips: Sequence[int], width: int
 ) -> Floats32:
-    """Weights w with pooled = w @ hidden, for the modes that are linear.
+    """Return weights w with pooled = w @ hidden, for the linear modes.
 
     Args:
         lengths: tokens of each row, padding excluded.
-        skips: leading tokens of each row that take no part (an excluded prefix).
+        skips: leading tokens of each row to exclude (a prefix).
         width: padded length.
 
     Returns:
@@ -87,7 +90,7 @@ def pooling_weights(
 def pool(
     hidden: Floats32, modes: Sequence[str], lengths: Sequence[int], skips: Sequence[int]
 ) -> Floats32:
-    """(rows, width, d) token vectors, padded on the right -> (rows, modes * d)."""
+    """Pool (rows, width, d) token vectors, padded on the right, to (rows, modes * d)."""
     pooled = pooling_weights(modes, lengths, skips, hidden.shape[1]) @ hidden
     for k, mode in enumerate(modes):
         if mode == "max":
@@ -97,13 +100,13 @@ def pool(
 
 
 def l2(x: Floats32) -> Floats32:
-    """Rows (or the vector) scaled to length 1; zero stays zero."""
+    """Scale rows (or the vector) to length 1; zero stays zero."""
     norm = np.linalg.norm(x, axis=-1, keepdims=True)
     return (x / np.where(norm > 0, norm, 1)).astype(np.float32, copy=False)
 
 
 def join_vectors(windows: Sequence[Window], vectors: Sequence[Floats32]) -> Floats32:
-    """Mean of the windows' vectors, weighted by the tokens each adds, L2-normalised."""
+    """Average the windows' vectors, weighted by the tokens each adds, and L2-normalise."""
     if len(windows) == 1:
         return l2(vectors[0])
     weights = np.array([max(w.length - w.overlap, 1) for w in windows], dtype=np.float32)
@@ -111,11 +114,11 @@ def join_vectors(windows: Sequence[Window], vectors: Sequence[Floats32]) -> Floa
 
 
 def join(windows: Sequence[Window], outputs: Sequence[Output], tokens: bool) -> Encoded:
-    """One text from its windows.
+    """Merge one text's windows.
 
-    Each token of the text appears once in ``tokens``: of an overlap, the first half is taken from
-    the window before and the second half from the window after, where it has context on both
-    sides. Leading special tokens come from the first window, trailing ones from the last.
+    Each token of the text appears once in ``tokens``: the first half of an overlap comes from the
+    window before and the second half from the window after, so both have context. Leading special
+    tokens come from the first window, trailing ones from the last.
     """
     vector = join_vectors(windows, [o.vector for o in outputs])
     if not tokens:
@@ -125,7 +128,7 @@ def join(windows: Sequence[Window], outputs: Sequence[Output], tokens: bool) -> 
     for i, (window, output) in enumerate(zip(windows, outputs, strict=True)):
         piece: Ids = window.content
         if output.tokens is None:
-            raise ValueError("tokens were not asked for when the windows were run")
+            raise ValueError("the windows were run without tokens")
         start, stop = 0, len(piece.ids)
         if i > 0:
             start = piece.head + window.overlap // 2

@@ -1,4 +1,4 @@
-"""Token classifiers that read sources, question and answer, run by transformers and torch."""
+"""Token classifiers of sources, question and answer (torch)."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from veridical.models.nli.tokens import PairWindower
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-#: Tokens of a window at most: the published detectors were trained on so many.
+#: Maximum tokens of a window, as in the training of the published detectors.
 LONGEST = 4096
-#: What a class is called that says a token is supported; the first class where none is.
+#: Names of the class of supported tokens; default: the first class.
 _SUPPORTED = ("supported", "faithful", "O", "0", "LABEL_0")
-#: What RAGTruth's models were asked for, and so what its detectors read before an answer.
+#: Prompts of RAGTruth's models, which its detectors expect before an answer.
 _ANSWERED = (
     "\nBriefly answer the following question:\n{question}\nBear in mind that your response should "
     "be strictly based on the following {count} passages:\n{passages}\nIn case the passages do not "
@@ -41,11 +41,11 @@ _SUMMARISED = "\nSummarize the following text:\n{passages}\noutput:\n"
 def load_detector(
     spec: str, *, threads: int | None = None, device: str | None = None
 ) -> TorchSpanDetector:
-    """The detector of a hub id or a folder.
+    """Load the detector of a hub id or a folder.
 
     Raises:
-        UsageError: the name has an option besides ``revision``.
-        ModelError: torch is missing, or the model cannot be found or is no token classifier.
+        UsageError: the name has an option other than ``revision``.
+        ModelError: torch is missing, or the model cannot be found or is not a token classifier.
     """
     name = ModelName.parse(spec)
     options = options_of("torch", name, {"torch": {"revision": str}})
@@ -53,7 +53,7 @@ def load_detector(
 
 
 def prompt_of(question: str, passages: Sequence[str]) -> str:
-    """What stands before the answer (Niu 2024, RAGTruth; Kovacs 2025, LettuceDetect)."""
+    """Return the text before the answer (Niu 2024, RAGTruth; Kovacs 2025, LettuceDetect)."""
     listed = "\n".join(f"passage {i}: {text}" for i, text in enumerate(passages, 1))
     if not question:
         return _SUMMARISED.format(passages=listed)
@@ -61,13 +61,14 @@ def prompt_of(question: str, passages: Sequence[str]) -> str:
 
 
 class TorchSpanDetector(TorchCheckpoint):
-    """Any model that ``AutoModelForTokenClassification`` can build from safetensors, fed as
-    LettuceDetect is: the prompt and the answer as the tokenizer's pair.
+    """A model that ``AutoModelForTokenClassification`` can build from safetensors.
 
-    A token's risk is 1 - the probability of the class for supported ones: that of a name that says
-    so (``supported``, ``O``), else the first. What is too long is read in windows, and the least
-    risk of a word counts. It answers :class:`~veridical.core.requests.GroundedAnswer` requests by
-    the risk of each word of the answer. Thread-safe.
+    Its input is that of LettuceDetect: prompt and answer as the tokenizer's pair.
+
+    A token's risk is 1 - the probability of the class of supported tokens: the one named
+    ``supported`` or ``O``, else the first. Long inputs are windowed, and the minimum risk of a word
+    counts. It answers :class:`~veridical.core.requests.GroundedAnswer` requests with the risk of
+    each word of the answer. Thread-safe.
     """
 
     automatic = "AutoModelForTokenClassification"
@@ -79,7 +80,7 @@ class TorchSpanDetector(TorchCheckpoint):
         names = config_names(self._config)
         self._supported = next((names.index(n) for n in _SUPPORTED if n in names), 0)
         if self._model.config.num_labels < 2:
-            raise ModelError(f"{self._root} has one class: nothing tells a wrong token")
+            raise ModelError(f"{self._root} has only one class, so it cannot mark wrong tokens")
 
     def _open(self) -> None:
         tokenizer = loading.tokenizer_of(self._root, self._transformers)
@@ -89,7 +90,7 @@ class TorchSpanDetector(TorchCheckpoint):
         self._types = self._settings.types_of(self._model)
 
     def windows(self, requests: Sequence[GroundedAnswer]) -> list[list[Window]]:
-        """Windows of each request's prompt and answer."""
+        """Return the windows of each request's prompt and answer."""
         with self._lock:
             return self._windower(
                 [Pair(prompt_of(r.question, r.passages), r.answer) for r in requests]
@@ -103,7 +104,7 @@ class TorchSpanDetector(TorchCheckpoint):
             logits: Any = self._model(**self._tensors(rows, self._types)).logits
             classes: NDArray[np.float32] = torch.softmax(logits.float(), dim=-1).cpu().numpy()
         if not np.isfinite(classes).all():
-            raise ModelError(f"{self.name} gave a probability that is not a number")
+            raise ModelError(f"{self.name} returned a probability that is not a number")
         head, between, _ = map(len, self._windower.template.ids)
         risks = []
         for row, window in zip(1.0 - classes[:, :, self._supported], batch, strict=True):
@@ -112,9 +113,9 @@ class TorchSpanDetector(TorchCheckpoint):
         return risks
 
     def assemble(self, windows: Sequence[Window], outputs: Sequence[Any]) -> Packed:
-        """(words,) risks."""
+        """Return the (words,) risks."""
         return pairs.merge_words(windows, outputs).clip(0, 1)
 
     def pretend(self, window: Window) -> Any:
-        """What :meth:`run` might give for ``window``: nothing wrong."""
+        """Return a possible result of :meth:`run` for ``window``: no wrong words."""
         return np.zeros(len(window.content.hypothesis), np.float32)

@@ -1,4 +1,4 @@
-"""Encoders run by transformers and torch (the ``[torch]`` extra), on CPU or GPU."""
+"""Encoders run by transformers (extra ``[torch]``), CPU or GPU."""
 
 from __future__ import annotations
 
@@ -21,20 +21,19 @@ if TYPE_CHECKING:
 
 
 class TorchEncoder(loading.TorchBackEnd):
-    """Any encoder that transformers' ``AutoModel`` can build from safetensors.
+    """An encoder that transformers' ``AutoModel`` can build from safetensors.
 
-    Pooling, dense heads, prefix and longest input are those of the folder's sentence-transformers
+    Pooling, dense heads, prefix and maximum input are those of the folder's sentence-transformers
     files; without them, the mean over tokens. Inputs are padded on the right, and causal models
-    never look ahead, so pooling the last token is exact. Code that comes with a model is never
-    run: a decoder whose configuration says ``is_causal: false`` (or which comes with the code of
-    GTE-Qwen) is given a two-way mask instead.
-    Thread-safe.
+    never look ahead, so pooling the last token is exact. Code that comes with a model is never run:
+    a decoder with ``is_causal: false`` in its configuration (or with the code of GTE-Qwen) gets a
+    bidirectional mask instead. Thread-safe.
 
     Args, besides those of :class:`~veridical.models.torch_loading.TorchBackEnd`:
         layer: use the output of this hidden layer (BERTScore uses 17 of roberta-large); the
             layers above it are not loaded.
-        prefix: text put before every input; default: the folder's default prompt.
-        dense: sub-folder of the dense head to use, where a model ships several.
+        prefix: text prepended to every input; default: the folder's default prompt. dense:
+            sub-folder of the dense head, if a model has several.
 
     Raises:
         ModelError: torch is not installed, or the model cannot be found or built.
@@ -98,7 +97,7 @@ class TorchEncoder(loading.TorchBackEnd):
                 input_ids=torch.from_numpy(ids).to(self._device), attention_mask=attention
             )[0].float()
             if not tokens and "max" not in self._settings.modes:
-                # Pooled where the model is: token vectors need not leave the device.
+                # Pooled on the model's device, so that token vectors are not copied.
                 weights = pooling_weights(
                     self._settings.modes, lengths, self._settings.skips(pieces), ids.shape[1]
                 )
@@ -112,7 +111,7 @@ class TorchEncoder(loading.TorchBackEnd):
         return join(windows, outputs, tokens)
 
     def _two_way_mask(self, attention: Any) -> Any:
-        """(batch, 1, length, length) additive mask: every token sees every token of its text."""
+        """Return a (batch, 1, length, length) additive mask without causal masking."""
         import torch
 
         dtype = next(self._model.parameters()).dtype
@@ -123,8 +122,10 @@ class TorchEncoder(loading.TorchBackEnd):
 
 
 def _attends_both_ways(config: dict[str, Any]) -> bool:
-    """Whether a decoder was trained as an encoder. The code that GTE-Qwen and Stella ship says so
-    where their configuration does not."""
+    """Return True if a decoder was trained as an encoder.
+
+    The custom code of GTE-Qwen and Stella implies it if their configuration does not.
+    """
     if "is_causal" in config:
         return config["is_causal"] is False
     code = config.get("auto_map")

@@ -1,4 +1,4 @@
-"""What every torch back end does to find, build and place a model."""
+"""Finding, building and placing of torch models."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from veridical.weights import cache_folder
 DTYPES = ("float32", "bfloat16", "float16")
 #: Padded tokens per forward.
 BATCH_TOKENS = {"cpu": 4096, "cuda": 32768}
-#: What is fetched of a hub repository: never pickled weights, never code.
+#: Files downloaded from a hub repository: never pickled weights, never code.
 _PATTERNS = ["*.json", "*.txt", "*.model", "*.safetensors"]
-#: Options of every ``from_pretrained``: no foreign code, and no look at the hub. What it is given
-#: is a folder, and transformers may else ask the hub for a file that the folder lacks.
+#: Options of every ``from_pretrained``: no foreign code and no hub access. Its argument is a
+#: folder, and transformers might otherwise request a missing file from the hub.
 LOCAL = {"trust_remote_code": False, "local_files_only": True}
 
 
 class TorchOptions(TypedDict, total=False):
-    """Options of :class:`TorchBackEnd`, which says what they mean, as keywords."""
+    """Keyword options of :class:`TorchBackEnd`."""
 
     device: str | None
     dtype: str | None
@@ -34,15 +34,15 @@ class TorchOptions(TypedDict, total=False):
 
 
 class TorchBackEnd:
-    """A model that torch runs here, one forward at a time.
+    """A model run locally by torch, one forward at a time.
 
     Args:
         name_or_path: hub id, or a local folder.
-        device: torch device; default: ``cuda`` where there is one, else ``cpu``.
+        device: torch device; default: ``cuda`` if available, else ``cpu``.
         dtype: ``float32``, ``bfloat16`` or ``float16``; default: ``float32`` on the CPU,
             ``bfloat16`` elsewhere.
         revision: commit, tag or branch of a hub id.
-        threads: threads of one forward on the CPU.
+        threads: threads per forward on the CPU.
 
     Raises:
         ModelError: torch is not installed, or the model cannot be found.
@@ -66,13 +66,14 @@ class TorchBackEnd:
         self._root, self._commit = resolve(name, revision)
         self._device, self._dtype = place(device, dtype)
         use_threads(threads, self._device)
-        self._lock = threading.Lock()  # forwards would only contend; tokenizers are no thread's own
+        self._lock = threading.Lock()  # forwards would compete, and tokenizers are shared
         self.name = name if self._commit else self._root.resolve().name
         self.batch_tokens = BATCH_TOKENS.get(self._device.type, BATCH_TOKENS["cpu"])
 
     def _tensors(self, rows: Any, types: bool = False) -> dict[str, Any]:
-        """The ``ids`` and ``mask`` of a batch, and ``types`` if wanted, on the device and by the
-        names that models take."""
+        """Return ``ids`` and ``mask`` of a batch, and optional ``types``, as tensors on the
+        device.
+        """
         import torch
 
         arrays = {"input_ids": rows.ids, "attention_mask": rows.mask.astype("int64")}
@@ -81,7 +82,9 @@ class TorchBackEnd:
         return {name: torch.from_numpy(a).to(self._device) for name, a in arrays.items()}
 
     def _trained(self, automatic: str, what: str = "", **options: Any) -> Any:
-        """The model by transformers' class ``automatic``, ready to run (see :func:`trained`)."""
+        """Load the model by transformers' class ``automatic``, ready to run (see
+        :func:`trained`).
+        """
         settings = options.pop("config", None) or self._configuration()
         builder = getattr(self._transformers, automatic)
         model = trained(builder, self._root, settings, self._dtype, what, **options)
@@ -92,20 +95,23 @@ class TorchBackEnd:
 
 
 def libraries(name: str) -> tuple[Any, Any]:
-    """The modules torch and transformers, for the model ``name``."""
+    """Import torch and transformers for the model ``name``."""
     try:
         import torch
         import transformers
     except ImportError as e:
         raise ModelError(
-            f"{name} needs torch and transformers: pip install torch transformers safetensors ({e})"
+            f"{name} requires torch; run: pip install torch transformers safetensors ({e})"
         ) from e
     return torch, transformers
 
 
 def place(device: str | None, dtype: str | None) -> tuple[Any, str]:
-    """Device and dtype: ``cuda`` where there is one, else ``cpu``; ``float32`` on the CPU,
-    ``bfloat16`` elsewhere."""
+    """Return device and dtype.
+
+    The defaults are ``cuda`` if available, else ``cpu``; and ``float32`` on the CPU, ``bfloat16``
+    elsewhere.
+    """
     import torch
 
     where = torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
@@ -116,7 +122,7 @@ def place(device: str | None, dtype: str | None) -> tuple[Any, str]:
 
 
 def use_threads(threads: int | None, device: Any) -> None:
-    """Let forwards on the CPU use so many threads; None leaves torch's own number."""
+    """Set the number of threads of forwards on the CPU; None keeps torch's default."""
     import torch
 
     if threads and device.type == "cpu":
@@ -124,8 +130,10 @@ def use_threads(threads: int | None, device: Any) -> None:
 
 
 def pretrained(automatic: Any, folder: Path, config: Any, dtype: str, **options: Any) -> Any:
-    """``from_pretrained`` of an ``Auto...`` class: safetensors (or GGUF) only, and no foreign
-    code."""
+    """Call ``from_pretrained`` of an ``Auto...`` class.
+
+    Only safetensors (or GGUF) are read, and no foreign code is run.
+    """
     import torch
 
     keyword = "dtype" if release(version("transformers")) >= (4, 56) else "torch_dtype"
@@ -142,10 +150,10 @@ def pretrained(automatic: Any, folder: Path, config: Any, dtype: str, **options:
 
 @contextmanager
 def _without_bars() -> Iterator[None]:
-    """No progress bars of transformers: a run shows its own."""
+    """Disable transformers' progress bars, as a run shows its own."""
     import transformers
 
-    logging: Any = transformers.utils.logging  # its functions are not annotated
+    logging: Any = transformers.utils.logging  # its functions have no annotations
     shown = logging.is_progress_bar_enabled()
     logging.disable_progress_bar()
     try:
@@ -158,27 +166,27 @@ def _without_bars() -> Iterator[None]:
 def trained(
     automatic: Any, folder: Path, config: Any, dtype: str, what: str = "", **options: Any
 ) -> Any:
-    """:func:`pretrained`, of a model all of whose parts have weights.
+    """Call :func:`pretrained` and check that all parts of the model have weights.
 
     Args:
-        what: the kind of model, as an error names it.
+        what: kind of the model, for errors.
 
     Raises:
-        ModelError: some have none.
+        ModelError: a part has no weights.
     """
     model, report = pretrained(
         automatic, folder, config, dtype, output_loading_info=True, **options
     )
     if report["missing_keys"]:
         missing = ", ".join(sorted(report["missing_keys"])[:4])
-        kind = f": it is no {what}" if what else ""
+        kind = f", so it is not a {what}" if what else ""
         raise ModelError(f"{folder} has no trained weights for {missing}{kind}")
     return model
 
 
 @contextmanager
 def explained(folder: Path, config: dict[str, Any]) -> Iterator[None]:
-    """Turns whatever transformers raises about the model of ``folder`` into a ModelError.
+    """Convert any error of transformers about the model of ``folder`` to a ModelError.
 
     Args:
         config: the folder's ``config.json``.
@@ -187,22 +195,24 @@ def explained(folder: Path, config: dict[str, Any]) -> Iterator[None]:
         yield
     except VeridicalError:
         raise
-    except Exception as e:  # the library has many ways to fail, all about the model given
+    except Exception as e:  # the library raises many kinds of errors, all caused by the model
         hint = ""
         if "auto_map" in config:
             hint = (
-                "; the model wants code of its own to be run, which is never done: serve it "
-                "behind text-embeddings-inference, or export it to ONNX"
+                "; the model requires its own code, which is not supported: serve it "
+                "with text-embeddings-inference, or export it to ONNX"
             )
         raise ModelError(f"{folder} cannot be loaded: {first_line(e)}{hint}") from e
 
 
 def resolve(name: str, revision: str | None, *, weights: bool = True) -> tuple[Path, str | None]:
-    """The local folder of a model and, for a hub id, its commit. What ``veridical models convert``
-    has made of a hub id goes before the hub, unless a revision is asked for.
+    """Return the local folder of a model and, for a hub id, its commit.
+
+    A folder created by ``veridical models convert`` takes precedence over the hub, unless a
+    revision is given.
 
     Args:
-        weights: False for configuration and tokenizer alone.
+        weights: False for configuration and tokenizer only.
     """
     path = Path(name).expanduser()
     if path.is_dir():
@@ -219,32 +229,32 @@ def resolve(name: str, revision: str | None, *, weights: bool = True) -> tuple[P
         )
     except Exception as e:  # network, cache, authorisation and naming errors alike
         raise ModelError(
-            f"{name!r} is no local folder and could not be had from the hub: {first_line(e)}. "
-            f"Where there is a network: {convert_command(name)}"
+            f"{name!r} is not a folder and could not be downloaded from the hub: {first_line(e)}. "
+            f"Run, with a network: {convert_command(name)}"
         ) from e
     if weights and not any(folder.rglob("*.safetensors")):
         raise ModelError(
-            f"{name} has no weights in safetensors, and others are never read: "
+            f"{name} has no weights in safetensors, and others are not supported; run: "
             f"{convert_command(name)}"
         )
     return folder, folder.name
 
 
 def converted(name: str) -> Path:
-    """The folder in the user's cache that ``veridical models convert`` makes of ``name``."""
+    """Return the folder in the cache that ``veridical models convert`` creates for ``name``."""
     return cache_folder() / "models" / re.sub(r"[^\w.-]", "--", name).lstrip(".")
 
 
 def convert_command(name: str) -> str:
-    """What fetches ``name`` and, where its weights are pickled, converts them."""
+    """Return the command that downloads ``name`` and converts pickled weights."""
     return f"veridical models convert {name}"
 
 
 def tokenizer_of(folder: Path, transformers: Any) -> Any:
-    """The ``tokenizers.Tokenizer`` of a model folder, converted by transformers where needed."""
+    """Load the ``tokenizers.Tokenizer`` of a model folder, converted by transformers if needed."""
     if (folder / "tokenizer.json").is_file():
         return load_tokenizer(folder)
-    try:  # older repositories ship only vocabularies, which transformers converts
+    try:  # older repositories have only vocabularies, which transformers converts
         slow = transformers.AutoTokenizer.from_pretrained(folder, **LOCAL)
         return slow.backend_tokenizer
     except Exception as e:
@@ -252,23 +262,23 @@ def tokenizer_of(folder: Path, transformers: Any) -> Any:
 
 
 def has_tokenizer(folder: Path) -> bool:
-    """Whether a folder holds a tokenizer or what one is made from."""
+    """Return True if a folder has a tokenizer or its source files."""
     return any((folder / n).is_file() for n in ("tokenizer.json", "spiece.model", "vocab.json"))
 
 
 def own_files(folder: Path, commit: str | None) -> list[Path]:
-    """Files that tell one model from another: all of them, or beside a commit the tokenizer."""
+    """Return the files that identify a model: all, or only the tokenizer's if there is a commit."""
     weights = sorted(folder.glob("*.safetensors")) if commit is None else []
     return [*weights, *(p for p in [folder / "tokenizer.json"] if p.is_file())]
 
 
 def first_line(e: Exception) -> str:
-    """The first line of an error's words, or its kind."""
+    """Return the first line of an error's message, or its class."""
     lines = str(e).strip().splitlines()
     return lines[0] if lines else type(e).__name__
 
 
 def release(text: str) -> tuple[int, int]:
-    """Major and minor number of a version."""
+    """Return major and minor number of a version."""
     major, minor = text.split(".")[:2]
     return int(major), int(minor)

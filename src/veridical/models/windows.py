@@ -1,4 +1,4 @@
-"""Texts to windows of token ids. Long texts are split with overlap; nothing is ever cut."""
+"""Token windows of texts: long texts are split with overlap."""
 
 from __future__ import annotations
 
@@ -13,21 +13,22 @@ from veridical.core.protocols import Window
 from veridical.errors import ModelError
 from veridical.models.pooling import Ids
 
-#: Share of a window that is repeated in the next, and that a cut may move to reach a word's end.
+#: Share of a window that is repeated in the next, and tolerance for moving a cut to a word's end.
 OVERLAP = 8
-#: Changed whenever the same text would be windowed in another way; part of a model's revision.
+#: Change it whenever the same text would be windowed differently; part of a model's revision.
 VERSION = "windows-1"
 
 
 class Windower:
-    """Tokenises texts with a ``tokenizers.Tokenizer`` and splits what does not fit the model.
+    """A tokeniser of texts that splits those too long for the model.
 
-    Special tokens written out in a text (``[SEP]``, ``</s>``) are read as ordinary characters.
+    Nothing is truncated. Special tokens written out in a text (``[SEP]``, ``</s>``) are ordinary
+    characters.
 
     Args:
-        tokenizer: its truncation and padding are switched off.
-        max_length: tokens a window may have, special tokens and prefix included.
-        prefix: put before every window, as models trained with instructions want.
+        tokenizer: a ``tokenizers.Tokenizer``; its truncation and padding are disabled.
+        max_length: maximum tokens per window, including special tokens and prefix.
+        prefix: text prepended to every window, for models trained with instructions.
         eos: id appended to every window if the tokenizer does not add it itself.
         lower: lower-case the text first (old sentence-transformers configurations).
 
@@ -53,7 +54,7 @@ class Windower:
         probe = tokenizer.encode("a")
         ordinary = [i for i, special in enumerate(probe.special_tokens_mask) if not special]
         if not ordinary:
-            raise ModelError("the tokenizer gives no token for the letter 'a'")
+            raise ModelError("the tokenizer has no token for the letter 'a'")
         self._head: list[int] = probe.ids[: ordinary[0]]
         self._tail: list[int] = probe.ids[ordinary[-1] + 1 :]
         if eos is not None and self._tail[-1:] != [eos]:
@@ -63,18 +64,20 @@ class Windower:
             raise ModelError(f"prefix {prefix!r} leaves no room in windows of {max_length} tokens")
 
     def __call__(self, texts: Sequence[str]) -> list[list[Window]]:
-        """Windows of each text; an empty text gives one window of special tokens."""
+        """Return the windows of each text; an empty text has one window of special tokens."""
         full = [self._prefix + (t.lower() if self._lower else t) for t in texts]
         try:
             encodings = self._tokenizer.encode_batch(full, add_special_tokens=False)
-        except (TypeError, UnicodeError):  # lone surrogates cannot be handed to the tokenizer
+        except (TypeError, UnicodeError):  # the tokenizer rejects lone surrogates
             full = list(map(readable, full))
             encodings = self._tokenizer.encode_batch(full, add_special_tokens=False)
         return [self._split(e) for e in encodings]
 
     def offsets(self, texts: Sequence[str]) -> list[NDArray[np.int64]]:
-        """(t, 2) places in each text of its own tokens, those that its windows cover, in order:
-        code points, ends exclusive."""
+        """Return the (t, 2) offsets of each text's own tokens, in order.
+
+        Offsets are code points with exclusive ends, and cover the tokens of all windows.
+        """
         return [self._places(text) for text in texts]
 
     def _places(self, text: str) -> NDArray[np.int64]:
@@ -92,7 +95,7 @@ class Windower:
         return self._tokens_within_prefix(encoding)
 
     def _tokens_within_prefix(self, encoding: Any) -> int:
-        """Tokens that lie wholly inside the prefix."""
+        """Count the tokens entirely within the prefix."""
         if not self._prefix:
             return 0
         stop, count = len(self._prefix), 0
@@ -118,7 +121,10 @@ class Windower:
 
 
 def word_starts(encoding: Any) -> list[bool]:
-    """Which tokens begin a word, by the pre-tokeniser or by the mark byte-pair models use."""
+    """Return, for each token, True if it begins a word.
+
+    Words are those of the pre-tokeniser, or marked by byte-pair models.
+    """
     words, tokens = encoding.word_ids, encoding.tokens
     return [
         i == 0 or words[i] != words[i - 1] or tokens[i].startswith(("\u2581", "\u0120"))
@@ -127,15 +133,17 @@ def word_starts(encoding: Any) -> list[bool]:
 
 
 def spans(encoding: Any, room: int, skip: int = 0) -> list[tuple[int, int]]:
-    """Overlapping windows of about equal size, at most ``room`` tokens each, that cover what
-    follows the first ``skip`` tokens of an encoding and begin with words."""
+    """Return overlapping windows of similar size, at most ``room`` tokens each.
+
+    They cover the encoding after its first ``skip`` tokens and begin with words.
+    """
     total = len(encoding.ids) - skip
     starts = word_starts(encoding)[skip:] if total > room else []
     slack = room // OVERLAP
     windows, start = [], 0
     while total - start > room:
         remaining = total - start
-        # Windows of a text are made equally long, so that the last is not a stub.
+        # Windows of a text are equally long, so that the last is not short.
         count = math.ceil((remaining - slack) / (room - slack))
         size = min(room, math.ceil((remaining + (count - 1) * slack) / count))
         end = _last_start(starts, start + size, start + size - slack)
@@ -145,21 +153,20 @@ def spans(encoding: Any, room: int, skip: int = 0) -> list[tuple[int, int]]:
 
 
 def _last_start(starts: Sequence[bool], at: int, lowest: int) -> int:
-    """The last word start in ``lowest..at``; ``at`` itself where there is none."""
+    """Return the last word start in ``lowest..at``, or ``at`` if there is none."""
     return next((i for i in range(at, lowest - 1, -1) if starts[i]), at)
 
 
 def readable(text: str) -> str:
-    """``text`` with question marks for lone surrogates, which no tokenizer takes."""
+    """Replace lone surrogates, which no tokenizer accepts, by question marks."""
     return text.encode("utf-8", "replace").decode("utf-8")
 
 
 class Ordinary:
-    """Encodes texts with a ``tokenizers.Tokenizer`` so that special tokens written out in one
-    (``[SEP]``, ``</s>``) are read as ordinary characters.
+    """An encoder that treats written-out special tokens as ordinary characters.
 
     Args:
-        tokenizer: its truncation and padding are switched off.
+        tokenizer: a ``tokenizers.Tokenizer``; its truncation and padding are disabled.
     """
 
     def __init__(self, tokenizer: Any) -> None:
@@ -171,12 +178,12 @@ class Ordinary:
         self._names = {t.content for t in added if t.special and len(t.content) > 2}
 
     def __call__(self, texts: Sequence[str]) -> list[Any]:
-        """The ``Encoding`` of each text, without special tokens; offsets are into the text."""
+        """Return each text's ``Encoding`` without special tokens; offsets are into the text."""
         plain = list(map(readable, texts))
         encodings = self._tokenizer.encode_batch(plain, add_special_tokens=False)
         for i, (text, encoding) in enumerate(zip(plain, encodings, strict=True)):
             if any(name in text for name in self._names) and self._names & set(encoding.tokens):
-                # A unigram vocabulary holds them as pieces: same length, so that places stay.
+                # A unigram vocabulary has them as pieces: same length, so that offsets stay.
                 for name in self._names:
                     text = text.replace(name, f"({name[1:-1]})")
                 encodings[i] = self._tokenizer.encode(text, add_special_tokens=False)
@@ -186,7 +193,7 @@ class Ordinary:
 def padded(
     rows: Sequence[Sequence[int] | NDArray[np.int64]], pad: int = 0
 ) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """Token ids (rows, longest) padded on the right, and their mask, False for padding."""
+    """Pad token ids on the right to (rows, longest); return them and their mask."""
     lengths = np.array([len(row) for row in rows])
     ids = np.full((len(rows), lengths.max()), pad, np.int64)
     for target, row in zip(ids, rows, strict=True):

@@ -202,7 +202,7 @@ def test_revision_is_of_the_content(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("changes", "problem"),
     [
-        ({"general.architecture": "gemma3"}, r"gemma3 are not read here.*torch:.*m\.gguf may"),
+        ({"general.architecture": "gemma3"}, r"gemma3 are not supported.*torch:.*m\.gguf may"),
         ({"llama.rope.scaling.type": "yarn"}, "rope.scaling.type is of a kind"),
         ({"llama.rope.dimension_count": 8}, "rope.dimension_count is of a kind"),
         ({"llama.block_count": None}, "block_count is None, no positive number"),

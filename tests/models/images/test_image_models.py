@@ -105,7 +105,7 @@ def test_what_is_no_model_of_images(clip: Path, tmp_path: Path) -> None:
             load_image_embedder(f"torch:{clip}")
     finally:
         (tmp_path / "kept.json").rename(clip / "preprocessor_config.json")
-    with pytest.raises(ModelError, match="no local folder and could not be had"):
+    with pytest.raises(ModelError, match="is not a folder and could not be downloaded"):
         load_image_embedder("nobody/nothing-of-this-name")
     text = EMBEDDED.parent / "all-MiniLM-L6-v2"
     with pytest.raises(ModelError, match=r"has no preprocessor_config\.json"):

@@ -67,7 +67,7 @@ def test_what_is_not_known_is_refused(tmp_path: Path, changed: dict[str, Any]) -
 
 
 def test_a_folder_without_the_file(tmp_path: Path) -> None:
-    with pytest.raises(ModelError, match="it is no model of images"):
+    with pytest.raises(ModelError, match="so it is not an image model"):
         Preparation.read(tmp_path)
     (tmp_path / "preprocessor_config.json").write_text("[]")
     with pytest.raises(ModelError, match="a JSON dict was expected"):

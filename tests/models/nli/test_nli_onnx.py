@@ -159,9 +159,9 @@ def _cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyP
 def test_int8_that_agrees_is_used(tmp_path: Path) -> None:
     exact = OnnxNli(build(tmp_path), threads=1)
     if not multiplies_exactly():
-        with pytest.raises(ModelError, match="this processor cuts sums"):
+        with pytest.raises(ModelError, match="this processor saturates sums"):
             OnnxNli(tmp_path, threads=1, precision="int8")
-        pytest.skip("this processor cuts sums of products; int8 was refused, as it must be")
+        pytest.skip("this processor saturates sums of products; int8 was refused, as it must be")
     model: Any = load_nli(f"{tmp_path}?precision=int8", threads=1)
     assert model.revision != exact.revision
     found = judge(model, PAIRS)

@@ -81,7 +81,7 @@ def test_an_installed_package_goes_first(
 
 def test_without_it(cache: Path) -> None:
     with pytest.raises(
-        ModelError, match=r"is not here: pip install \./packages/veridical-nli-base"
+        ModelError, match=r"is not installed; run: pip install \./packages/veridical-nli-base"
     ):
         load_nli("base")
     with pytest.raises(UsageError, match="no option 'labels'"):
@@ -92,11 +92,11 @@ def test_without_it(cache: Path) -> None:
     ("changed", "why"),
     [
         ({"tokenizer.json": b"{}"}, "tokenizer.json is damaged; nothing was kept"),
-        ({"SHA256SUMS": None}, "is no wheel of veridical-nli-base"),
-        ({"config.json": None}, "is no wheel of veridical-nli-base"),
-        ({"SHA256SUMS": b"0 ../../evil"}, "'../../evil' is no file name"),
-        ({"SHA256SUMS": b"one two three"}, "is no wheel of veridical-nli-base"),
-        ({"SHA256SUMS": b"\xff"}, "is no wheel of veridical-nli-base"),
+        ({"SHA256SUMS": None}, "is not a wheel of veridical-nli-base"),
+        ({"config.json": None}, "is not a wheel of veridical-nli-base"),
+        ({"SHA256SUMS": b"0 ../../evil"}, "'../../evil' is not a file name"),
+        ({"SHA256SUMS": b"one two three"}, "is not a wheel of veridical-nli-base"),
+        ({"SHA256SUMS": b"\xff"}, "is not a wheel of veridical-nli-base"),
     ],
 )
 def test_a_wheel_that_is_not_right(
@@ -131,7 +131,7 @@ def test_from_the_command_line(tmp_path: Path) -> None:
     (tmp_path / "in.jsonl").write_text(json.dumps(rows[0]) + "\n")
     check = ("check", "in.jsonl", "--scorers", "nli_grounding", "--json", "-", "--store", "none")
     missing = run(*check, "--nli", "base")
-    assert missing.returncode == 1 and "veridical-nli-base is not here" in missing.stderr
+    assert missing.returncode == 1 and "veridical-nli-base is not installed" in missing.stderr
     assert "|nli:veridical-nli-mini@" in run(*check).stdout
     done = run("models", "get", "nli-base", "--file", str(wheel(tmp_path / "model.whl")))
     assert done.returncode == 0 and str(cache / packaged.BASE) in done.stderr

@@ -43,7 +43,7 @@ def test_text_is_decoded_and_otherwise_unaltered(data: bytes, text: str) -> None
         ("né".encode("latin-1"), None, "not UTF-8 at byte 1"),
         (b"MZ\x00\x01", None, "binary"),
         (codecs.BOM_UTF16_LE + b"\x00\xd8", None, "UTF-16"),
-        (b"x", "no-such", "not known: no-such"),
+        (b"x", "no-such", "unknown encoding: no-such"),
         (b"\xff", "utf-8", "not UTF-8"),
         (b"x", "base64", "not readable as base64"),
     ],
@@ -126,7 +126,7 @@ def bomb() -> bytes:
         ("a.txt", b"\x00\x01\x02", "binary"),
         ("a.txt", b" \n", "it has no text"),
         ("a.html", b"<script>x</script>", "it has no text"),
-        ("a.html", b'<meta charset="klingon">x', "not known"),
+        ("a.html", b'<meta charset="klingon">x', "unknown encoding"),
     ],
 )
 def test_what_cannot_be_read_is_skipped(tmp_path: Path, name: str, data: Any, why: str) -> None:
@@ -195,14 +195,14 @@ def test_listing_stays_inside_and_ends(tmp_path: Path) -> None:
     ]
     reasons = {n: f.reason for n, f in found.items() if isinstance(f, Skipped)}
     assert set(reasons) == {"picture.png", "loop", "link.txt", "dangling.txt"}
-    assert reasons["loop"] == reasons["link.txt"] == "a link; links are not followed"
+    assert reasons["loop"] == reasons["link.txt"] == "it is a link; links are not followed"
 
 
 def test_what_is_no_plain_file_is_not_waited_for(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.txt")
     (entry,) = listing(tmp_path)
     assert isinstance(entry, Entry)
-    with pytest.raises(Unreadable, match="no plain file"):
+    with pytest.raises(Unreadable, match="not a regular file"):
         content_hash(entry)
     large = tmp_path / "large.txt"
     with large.open("wb") as file:
@@ -232,7 +232,7 @@ def test_a_reader_that_hangs_or_dies_loses_one_file(tmp_path: Path) -> None:
         started = time.monotonic()
         (found,) = reader.read(Entry("good.txt", good, "text"))
         assert time.monotonic() - started < 20
-        assert found == Skipped("good.txt", "reading it took longer than 4 s", again=True)
+        assert found == Skipped("good.txt", "reading took longer than 4 s", again=True)
         (cut,) = reader.read(Entry("good.txt", good, "text"))
         assert isinstance(cut, CutDocument)
         child = reader._child

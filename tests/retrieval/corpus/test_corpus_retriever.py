@@ -135,6 +135,6 @@ def test_a_corpus_by_the_engine(tmp_path: Path, fake: FakeEncoder) -> None:
 def test_requests_from_elsewhere_name_no_path(tmp_path: Path) -> None:
     with (
         veridical.Engine(named_only=True, processes=0) as engine,
-        pytest.raises(UsageError, match="only search:NAME"),
+        pytest.raises(UsageError, match="must be search:NAME"),
     ):
         open_retriever(str(tmp_path), engine)

@@ -98,7 +98,7 @@ def test_replies_of_no_use_fail_the_coverage(tmp_path: Path) -> None:
         (("errors", "--llm", "fake:script.json", "--json", "no/such/x.json"), "no/such"),
         (("runtime", "--embedders", "nowhere", "--ks", "2"), "nowhere"),
         (("counting", "--image-embedder", "nowhere"), "names no model"),
-        (("counting", "--image-embedder", "./nowhere", "--plan"), "there is no model folder"),
+        (("counting", "--image-embedder", "./nowhere", "--plan"), "no such model folder"),
         (("counting", "--ks", "2"), "--ks is of the study 'runtime'"),
     ],
 )

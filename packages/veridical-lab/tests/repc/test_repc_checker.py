@@ -104,7 +104,7 @@ def test_another_proxy_is_refused(trained, tmp_path):
         claims.check("a", "b", checker="repc", proxy=str(other))
     with pytest.raises(NotApplicable, match="no proxy was named"):
         claims.check("a", "b", checker="repc", model=str(trained / "repc.json"))
-    with pytest.raises(ModelError, match=r"a text of .+; the model reads 1 to 320"):
+    with pytest.raises(ModelError, match=r"a text has .+ the model takes 1 to 320"):
         claims.check(
             "a" * 400,
             "b",
@@ -134,7 +134,7 @@ def test_as_a_scorer_planned_and_checked(trained):
     # special tokens state nothing
     assert [s["status"] for s in scores] == ["scored", "scored", "not_applicable", "failed"]
     assert [s["units"][0]["label"] for s in scores[:2]] == ["contradiction", "entailment"]
-    assert "the model reads 1 to 320" in scores[3]["reason"]
+    assert "the model takes 1 to 320" in scores[3]["reason"]
     assert "proxy:proxy@" in scores[0]["signature"] and "repc.json@" in scores[0]["signature"]
 
 

@@ -132,7 +132,7 @@ def test_what_cannot_be_trained(tmp_path):
     for labels in (("neutral",), ("entailment",), ("neutral", "contradiction")):
         with pytest.raises(UsageError, match="nothing to tell apart"):
             classes_of(labelled(50, labels))
-    with pytest.raises(ModelError, match="no local folder"):
+    with pytest.raises(ModelError, match="is not a folder"):
         fine_tune(labelled(), str(tmp_path / "none"), tmp_path / "mine", **OPTIONS)
     with pytest.raises(ModelError, match="did not converge"):
         fine_tune(labelled(), base, tmp_path / "mine", **(OPTIONS | {"rate": 1e30}))

@@ -1,4 +1,4 @@
-"""Causal language models that read texts, and the names under which they are asked for."""
+"""Causal language models that score texts, and their names."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ _HUB_ID = re.compile(r"[\w.-]+/[\w.-]+")
 def load_language_model(
     spec: str, *, threads: int | None = None, device: str | None = None
 ) -> LanguageModel:
-    """The language model that ``spec`` names (see :data:`LANGUAGE_FORMS`).
+    """Load the language model named by ``spec`` (see :data:`LANGUAGE_FORMS`).
 
     Args:
-        threads: CPU threads of one forward, for models that run here.
-        device: torch device, such as ``cuda`` or ``cpu``, for models that run here.
+        threads: CPU threads per forward, for local models.
+        device: torch device, such as ``cuda`` or ``cpu``, for local models.
 
     Raises:
         UsageError: ``spec`` has none of the known forms.
-        ModelError: the model cannot be loaded, or gives no probabilities of given text.
+        ModelError: the model cannot be loaded, or does not return probabilities of given text.
     """
     from veridical.llm.endpoints import configured, find_endpoint
     from veridical.weights import download
@@ -49,7 +49,7 @@ def load_language_model(
         if path.suffix == ".gguf":
             return _gguf(path, model.query, threads, None if weights is None else weights.name)
         if name.startswith((".", "/", "~")) and not path.is_dir():
-            raise UsageError(f"there is no model folder or GGUF file {name!r}")
+            raise UsageError(f"no such model folder or GGUF file: {name!r}")
         if path.is_dir() or _HUB_ID.fullmatch(name):
             return _torch(str(here), threads, device)
     try:
@@ -59,20 +59,22 @@ def load_language_model(
             raise
         raise no_model(spec, LANGUAGE_FORMS, "language model") from None
     if endpoint.runs_here:
-        served = ModelName.parse(endpoint.base_url).head  # what follows is how it is served
+        served = ModelName.parse(endpoint.base_url).head  # the rest are serving options
         if endpoint.kind == "local" and served != model.head:
             return load_language_model(served, threads=threads, device=device)
-        raise UsageError(f"{spec!r} answers, but cannot read a text")
+        raise UsageError(
+            f"{spec!r} cannot score a given text; use a folder, a GGUF file or a completion server"
+        )
     from veridical.models.causal.http import HttpLanguageModel
 
     return HttpLanguageModel(endpoint)
 
 
 def configured_proxy(spec: str) -> None:
-    """Refuse a language model that is no section of ``veridical.toml``.
+    """Raise an error for a language model that is not a section of ``veridical.toml``.
 
     Raises:
-        UsageError: ``spec`` is a path, an address, or a name that stands for nothing.
+        UsageError: ``spec`` is a path, an address, or an unknown name.
     """
     from veridical.llm.endpoints import find_endpoint
 
@@ -83,7 +85,7 @@ def _gguf(path: Path, query: str | None, threads: int | None, label: str | None)
     from veridical.models.causal.gguf import GgufLanguageModel
 
     if query:
-        raise UsageError(f"{path.name} takes no options; torch:{path.name} does")
+        raise UsageError(f"{path.name} takes no options; use torch:{path.name} for options")
     return GgufLanguageModel(path, threads=threads, name=label)
 
 

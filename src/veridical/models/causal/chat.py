@@ -1,4 +1,4 @@
-"""Messages as literal text, for models that read rather than answer."""
+"""Chat messages as literal text, for models that score text."""
 
 from __future__ import annotations
 
@@ -12,22 +12,23 @@ from veridical.errors import ModelError
 
 
 def text_messages(messages: Sequence[dict[str, Any]]) -> list[dict[str, str]]:
-    """``messages`` with the text of each as its content.
+    """Return ``messages`` with the text of each as its content.
 
     Raises:
-        ModelError: one of them holds an image.
+        ModelError: a message has an image.
     """
     if images(messages):
-        raise ModelError("a language model that reads texts cannot be shown images")
+        raise ModelError("the language model reads texts only; remove the images")
     return [{"role": str(m["role"]), "content": message_text(m["content"])} for m in messages]
 
 
 def plain_prompt(messages: Sequence[dict[str, Any]]) -> str:
-    """The text of ``messages`` and a blank line: what stands before an answer where there is no
-    chat template.
+    """Join the text of ``messages``, followed by a blank line.
+
+    It precedes the answer if there is no chat template.
 
     Raises:
-        ModelError: one of them holds an image.
+        ModelError: a message has an image.
     """
     text = prompt_text(text_messages(messages))
     return f"{text}\n\n" if text else ""
@@ -36,16 +37,16 @@ def plain_prompt(messages: Sequence[dict[str, Any]]) -> str:
 def template_prompt(
     template: str, messages: Sequence[dict[str, Any]], marks: Mapping[str, str]
 ) -> str:
-    """What a chat template makes of ``messages``, up to where an answer begins.
+    """Render ``messages`` by a chat template, up to the beginning of an answer.
 
-    Templates come with models and are not trusted: they run in Jinja's sandbox, with what
-    transformers lets them use.
+    Templates come with models and are not trusted: they run in Jinja's sandbox, with the functions
+    that transformers provides.
 
     Args:
         marks: tokens that a template may name, such as ``bos_token``.
 
     Raises:
-        ModelError: one of the messages holds an image, or the template fails.
+        ModelError: a message has an image, or the template fails.
     """
     from jinja2.sandbox import ImmutableSandboxedEnvironment
 
@@ -59,7 +60,7 @@ def template_prompt(
     try:
         made = environment.from_string(template)
         return made.render(messages=texts, add_generation_prompt=True, **marks)
-    except Exception as e:  # templates raise whatever they like
+    except Exception as e:  # templates may raise any error
         reason = " ".join(str(e).split())
         raise ModelError(f"its chat template fails: {reason or type(e).__name__}") from e
 

@@ -1,6 +1,6 @@
-"""Token probabilities of given text, as completion servers tell them.
+"""Token probabilities of given text from completion servers.
 
-Two forms are in use: ``echo`` with ``logprobs`` (OpenAI's old completions; vLLM, SGLang,
+Two forms are supported: ``echo`` with ``logprobs`` (OpenAI's old completions; vLLM, SGLang,
 llama-cpp-python) and vLLM's ``prompt_logprobs``.
 """
 
@@ -18,12 +18,15 @@ from veridical.core.tokens import GivenText, TokenProbabilities
 from veridical.text.token_spans import MisalignedTokens, token_spans
 
 EchoForm: TypeAlias = Literal["echo", "prompt_logprobs"]
-_ROUNDING = 1e-4  # how far rounding can lift a log-probability above 0
+_ROUNDING = 1e-4  # maximum excess of a log-probability over 0 by rounding
 ECHO_FORMS: tuple[EchoForm, ...] = ("echo", "prompt_logprobs")
 
 
 class _Told(NamedTuple):
-    """One token as told. ``logprob`` is None where the server has none: for the first."""
+    """A token reported by the server.
+
+    ``logprob`` is None if the server has none, as for the first token.
+    """
 
     token: str
     logprob: float | None
@@ -31,9 +34,9 @@ class _Told(NamedTuple):
 
 
 def echo_request(text: GivenText, top: int, form: EchoForm = "echo") -> dict[str, Any]:
-    """The body of a completions request, model aside.
+    """Return the body of a completions request, without the model.
 
-    One token is asked for: servers differ in what they make of none.
+    It requests one token, as servers handle zero differently.
     """
     body: dict[str, Any] = {
         "prompt": text.prompt + text.text,
@@ -45,14 +48,14 @@ def echo_request(text: GivenText, top: int, form: EchoForm = "echo") -> dict[str
 
 
 def read_echo(reply: Any, text: GivenText, form: EchoForm, top: int) -> TokenProbabilities:
-    """The tokens of ``given.text``, from the answer to :func:`echo_request` with the same ``top``.
+    """Parse the tokens of ``given.text`` from the reply to :func:`echo_request`.
 
-    The server has tokenised prompt and text together, so a token over their join counts as the
-    text's, from offset 0.
+    ``top`` is that of the request. The server tokenises prompt and text together, so a token across
+    the boundary belongs to the text, from offset 0.
 
     Raises:
-        LlmError: ``rejected`` where the answer tells nothing of given text; ``malformed`` where
-            what it tells does not fit the text, or is no log-probability.
+        LlmError: ``rejected`` if the reply does not cover the given text; ``malformed`` if it does
+            not fit the text, or has an invalid log-probability.
     """
     choices = reply.get("choices") if isinstance(reply, dict) else None
     choice = choices[0] if isinstance(choices, list) and choices else None
@@ -62,7 +65,7 @@ def read_echo(reply: Any, text: GivenText, form: EchoForm, top: int) -> TokenPro
     if form == "echo":
         tokens = _echoed(choice.get("logprobs"))
         reply_text = choice.get("text")
-        # the generated token's share is put aside, whatever it is
+        # drop the generated token
         spelled = (
             reply_text if isinstance(reply_text, str) and reply_text.startswith(whole) else whole
         )
@@ -73,7 +76,7 @@ def read_echo(reply: Any, text: GivenText, form: EchoForm, top: int) -> TokenPro
     except MisalignedTokens as e:
         if _is_answer_only(choice, tokens, whole):
             raise LlmError(
-                "rejected", "the server tells nothing of the text it was given"
+                "rejected", "the server returns no probabilities of the given text"
             ) from None
         raise LlmError("malformed", f"the server's tokens do not fit: {e}") from None
     join, end = len(text.prompt), len(whole)
@@ -88,17 +91,17 @@ def read_echo(reply: Any, text: GivenText, form: EchoForm, top: int) -> TokenPro
 
 
 def _is_answer_only(choice: dict[str, Any], tokens: Sequence[_Told], whole: str) -> bool:
-    """Whether the server has ignored what was asked and only gone on with the text."""
+    """Return True if the server ignored the request for echo and only continued the text."""
     reply_text = choice.get("text")
     return not tokens or (isinstance(reply_text, str) and not reply_text.startswith(whole))
 
 
 def _echoed(logprobs: Any) -> list[_Told]:
     if not isinstance(logprobs, dict):
-        raise LlmError("rejected", "the server gives no log-probabilities with completions")
+        raise LlmError("rejected", "the server returns no log-probabilities with completions")
     tokens, values = logprobs.get("tokens"), logprobs.get("token_logprobs")
     if not isinstance(tokens, list) or not isinstance(values, list) or len(tokens) != len(values):
-        raise LlmError("rejected", "the server's log-probabilities are in no known form")
+        raise LlmError("rejected", "the server's log-probabilities have an unknown form")
     tops = logprobs.get("top_logprobs")
     if not isinstance(tops, list) or len(tops) != len(tokens):
         tops = [None] * len(tokens)
@@ -109,16 +112,18 @@ def _echoed(logprobs: Any) -> list[_Told]:
 
 
 def _prompt_tokens(entries: Any, whole: str) -> list[_Told]:
-    """Tokens of vLLM's list: at each place a mapping whose first entry is the text's own token,
-    but None at the first place, whose token is what the others leave of ``whole``."""
+    """Parse vLLM's list of mappings, whose first entry is the text's token.
+
+    The first mapping is None; its token is the rest of ``whole``.
+    """
     if not isinstance(entries, list) or not entries:
-        raise LlmError("rejected", "the server gives no log-probabilities of its prompt")
+        raise LlmError("rejected", "the server returns no log-probabilities of the prompt")
     tokens = []
     for entry in entries[1:]:
         places = list(entry.values()) if isinstance(entry, dict) else []
         if not places or not all(isinstance(p, dict) for p in places):
             raise LlmError(
-                "malformed", "the server's prompt log-probabilities are in no known form"
+                "malformed", "the server's prompt log-probabilities have an unknown form"
             )
         values = [p.get("logprob") for p in places]
         tokens.append(_told(places[0].get("decoded_token"), values[0], values))
@@ -135,7 +140,7 @@ def _told(token: Any, value: Any, top: list[Any]) -> _Told:
 
 
 def _logprob(value: Any, token: str) -> float:
-    """``value`` as a log-probability: a finite number, above 0 by rounding alone."""
+    """Return ``value`` as a log-probability: finite, and above 0 by rounding only."""
     number = math.nan
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         with contextlib.suppress(OverflowError):
@@ -144,7 +149,7 @@ def _logprob(value: Any, token: str) -> float:
         value_text = (
             type(value).__name__ if isinstance(value, (int, list, dict)) else repr(value)[:40]
         )
-        problem = f"the server gave {value_text} as a log-probability at {token!r:.40}"
+        problem = f"the server returned log-probability {value_text} at {token!r:.40}"
         raise LlmError("malformed", problem)
     return number
 
@@ -153,9 +158,9 @@ def _table(rows: Sequence[tuple[int, int, _Told]], most: int) -> TokenProbabilit
     if any(token.logprob is None for _, _, token in rows):
         raise LlmError(
             "rejected",
-            "the server gives no log-probability of a text's first token; put a prompt before it",
+            "the server returns no log-probability of a text's first token; add a prompt before it",
         )
-    # a text's token that is not among the likeliest is told beside them
+    # a text's token outside the likeliest is listed in addition
     tops = [token.top[:most] for _, _, token in rows]
     width = max(map(len, tops), default=0)
     top = np.full((len(rows), width), -np.inf)

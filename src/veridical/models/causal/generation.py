@@ -1,8 +1,7 @@
-"""Answers from a causal model in this process, by any decoding (the ``[torch]`` extra).
+"""Local generation from a causal model (extra ``[torch]``).
 
-For models on disk, base models among them: without a chat template the prompt is the text itself.
-A server is faster; this is for decodings that servers lack (beam search), and for grids of small
-models.
+Base models are supported: without a chat template the prompt is the text itself. A server is
+faster; this is for decodings that servers lack (beam search), and for grids of small models.
 """
 
 from __future__ import annotations
@@ -24,45 +23,45 @@ _LONGEST_SEED = 1 << 63
 
 
 def check_torch_chat(endpoint: Endpoint) -> tuple[str, dict[str, Any]]:
-    """The arguments of the model that ``endpoint`` names; nothing is loaded.
+    """Return the arguments of the model that ``endpoint`` names, without loading it.
 
     Raises:
-        UsageError: there is no such file or option, or ``extra_body`` has anything but
+        UsageError: there is no such file or option, or ``extra_body`` has other keys than
             ``num_beams``.
     """
     for key in endpoint.extra_body:
         if key != "num_beams":
-            raise UsageError(f"LLM {endpoint.name!r}: a model run here has no option {key!r}")
+            raise UsageError(f"LLM {endpoint.name!r}: a local model has no option {key!r}")
     return read_torch(endpoint.base_url)
 
 
 class TorchChat(TorchLanguageModel):
     """A chat client (see :class:`veridical.llm.service.ChatClient`) over transformers.
 
-    ``temperature=0`` is greedy, or beam search where the endpoint's ``extra_body`` has
-    ``num_beams``. Drawing is by ``temperature``, ``top_k`` and ``top_p`` alone: a model's own
-    generation settings are not used. Log-probabilities are the model's, before any of these.
-    One request is worked on at a time, its ordinals together.
+    ``temperature=0`` is greedy, or beam search if the endpoint's ``extra_body`` has ``num_beams``.
+    Sampling uses only ``temperature``, ``top_k`` and ``top_p``, not the model's own generation
+    settings. Log-probabilities are the model's, before any of these. Requests are processed one at
+    a time, the ordinals of each together.
 
     Args:
-        endpoint: with base URL ``torch:`` and what :func:`.torch.read_torch` takes.
+        endpoint: with base URL ``torch:`` and the form of :func:`.torch.read_torch`.
 
     Raises:
         ModelError: torch is not installed, or the model cannot be found or built.
-        UsageError: as :func:`check_torch_chat`.
+        UsageError: as in :func:`check_torch_chat`.
     """
 
     def __init__(self, endpoint: Endpoint, **options: Any) -> None:
         place, said = check_torch_chat(endpoint)
         super().__init__(place, **said, **options)
         self._beams = int(endpoint.extra_body.get("num_beams", 1))
-        #: All that a reply depends on besides the request.
+        #: Everything that a reply depends on, except the request.
         self.identity = f"torch:{self.revision}:beams={self._beams}"
 
     async def chat(
         self, request: ChatRequest, ordinals: Sequence[int] = (0,)
     ) -> list[Reply | LlmError]:
-        """One reply an ordinal, in order; the same error for all where there is one."""
+        """Return one reply per ordinal, in order; an error is repeated for all."""
         try:
             replies = await asyncio.to_thread(self._answer, request, ordinals)
         except LlmError as e:
@@ -72,7 +71,7 @@ class TorchChat(TorchLanguageModel):
         return [*replies]
 
     async def close(self) -> None:
-        """Do nothing: the engine lets the model go."""
+        """Do nothing: the engine releases the model."""
 
     def _answer(self, request: ChatRequest, ordinals: Sequence[int]) -> list[Reply]:
         torch = self._torch
@@ -95,15 +94,15 @@ class TorchChat(TorchLanguageModel):
         return answers if draws else answers * count
 
     def _prompt_ids(self, request: ChatRequest, most: int) -> list[int]:
-        """The prompt as it is read before a text that follows it.
+        """Tokenise the prompt, checking that an answer fits.
 
         Raises:
-            LlmError: there is no room for an answer of ``most`` tokens after it.
+            LlmError: an answer of ``most`` tokens does not fit after the prompt.
         """
         ((window, *more),) = self.windows([GivenText(self.chat_prompt(request.messages), "a")])
         ids: list[int] = window.content.ids[: window.content.first].tolist()
         limit = self._windower.max_length
-        # A window that is full may have lost the beginning of the prompt.
+        # A full window may have lost the beginning of the prompt.
         if more or window.length >= limit or len(ids) + most > limit:
             raise LlmError(
                 "rejected",
@@ -135,7 +134,7 @@ class TorchChat(TorchLanguageModel):
         return automatic(**settings)
 
     def _ends(self) -> list[int]:
-        """Tokens that end an answer."""
+        """Return the ids of tokens that end an answer."""
         ends = getattr(self._model.generation_config, "eos_token_id", None)
         own_ends = ends if isinstance(ends, list) else [ends]
         return [i for i in {*own_ends, self._chat.eos_token_id} if isinstance(i, int)]
@@ -163,7 +162,7 @@ class TorchChat(TorchLanguageModel):
         )
 
     def _pieces(self, tokens: list[int]) -> list[str]:
-        """The text each token adds; a character over several tokens belongs to the last."""
+        """Return the text of each token; a character of several tokens belongs to the last."""
         pieces, before = [], ""
         for i in range(1, len(tokens) + 1):
             now = self._chat.decode(
@@ -202,7 +201,7 @@ class TorchChat(TorchLanguageModel):
 
 
 def _within(tokens: tuple[TokenLogprob, ...], end: int) -> tuple[TokenLogprob, ...]:
-    """The tokens that begin before offset ``end``, the last cut there."""
+    """Return the tokens that begin before offset ``end``, truncating the last one."""
     inside, at = [], 0
     for t in tokens:
         if at >= end:

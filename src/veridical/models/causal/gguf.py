@@ -1,4 +1,4 @@
-"""Language models in GGUF files, read by ONNX Runtime: no torch, no extra."""
+"""Language models in GGUF files, run by ONNX Runtime without torch."""
 
 from __future__ import annotations
 
@@ -24,30 +24,29 @@ from veridical.models.gguf import Gguf
 from veridical.models.gguf_tokenizer import read_tokenizer, token_id, token_text
 from veridical.models.memory import need_memory
 
-#: Likeliest tokens kept at each place.
+#: Likeliest tokens kept per position.
 TOP = 20
-#: Tokens of one forward: more leave the processor's caches.
+#: Tokens per forward: more exceed the processor's caches.
 _CHUNK = 256
-_VERSION = "gguf-int8-1"  # changed whenever the same file would give other numbers
+_VERSION = "gguf-int8-1"  # change it whenever the same file would give other numbers
 
 
 class GgufLanguageModel:
-    """A Llama- or Qwen2-like model, its weights rounded to 8 bits (see :mod:`.int8_weights`).
+    """A Llama- or Qwen2-like model with weights in 8 bits (see :mod:`.int8_weights`).
 
-    A :class:`~veridical.core.protocols.PrefixModel`: windows are read one after another, and what
-    one has in common with that before it, at their beginning, is not read again. Entropies and
-    least probabilities are over the whole vocabulary. Numbers do not depend on what was read
-    before. Thread-safe.
+    It is a :class:`~veridical.core.protocols.PrefixModel`: windows are processed in order, and a
+    prefix shared with the previous window is reused. Entropies and minimum probabilities are over
+    the whole vocabulary. Results do not depend on earlier windows. Thread-safe.
 
     Args:
-        path: the file.
-        threads: CPU threads of one forward; default: the free cores.
-        name: what to call the model; default: by its file.
+        path: path of the file.
+        threads: CPU threads per forward; default: the free cores.
+        name: name of the model; default: that of its file.
 
     Raises:
-        UsageError: it is no GGUF file.
-        ModelError: it is of an architecture, a packing or a tokenizer that is not known here, is
-            damaged, or does not fit into memory.
+        UsageError: it is not a GGUF file.
+        ModelError: its architecture, quantisation or tokenizer is not supported, or it is damaged,
+            or does not fit into memory.
     """
 
     workers = 1
@@ -71,7 +70,7 @@ class GgufLanguageModel:
         tokenizer = read_tokenizer(file)
         if tokenizer.get_vocab_size() > shape.vocabulary:
             raise ModelError(
-                f"{path}: the tokenizer knows {tokenizer.get_vocab_size()} tokens, the model "
+                f"{path}: the tokenizer has {tokenizer.get_vocab_size()} tokens, the model "
                 f"{shape.vocabulary}"
             )
         first = token_id(file, "bos")
@@ -97,15 +96,18 @@ class GgufLanguageModel:
         return min(_common(one.ids, other.ids), other.first - 1)
 
     def run(self, batch: Sequence[Window]) -> list[Any]:
-        """One (tokens, 3 + 2k) float32 array per window: log-probability, entropy, least
-        log-probability, the k greatest, and the ids of these, of each token asked for."""
+        """Return a (tokens, 3 + 2k) float32 array per window, one row per scored token.
+
+        A row has the log-probability, entropy, minimum log-probability, the k largest
+        log-probabilities, and their ids.
+        """
         with self._lock:
             return [self._measured(window.content) for window in batch]
 
     def _measured(self, piece: WindowTokens) -> Floats32:
         tables = [np.zeros((0, 3 + 2 * self._model.top), np.float32)]
         if piece.first < len(piece.ids):
-            asked = piece.first - 1  # a token is foretold by the one before
+            asked = piece.first - 1  # a token is predicted by the previous one
             for start, after, _ in self._forward(piece.ids, asked):
                 first = max(asked, start)
                 followed = piece.ids[first + 1 : start + len(after) + 1]
@@ -116,14 +118,14 @@ class GgufLanguageModel:
     def _forward(
         self, ids: NDArray[np.int64], asked: int
     ) -> Iterator[tuple[int, Floats32, Floats32]]:
-        """Read ``ids``, but for those that the text before began with too, up to ``asked``.
+        """Process ``ids`` up to ``asked``, reusing the prefix shared with the previous text.
 
-        Yields the place of a chunk's first token, and what the model makes of the chunk. None is
-        of one token alone, for which the libraries sum in another order.
+        Yields the index of a chunk's first token, and the chunk's outputs. No chunk has a single
+        token, for which the libraries sum in another order.
         """
         keep = max(min(_common(self._read, ids), asked), 0)
         past = [values[:, :, :keep] for values in self._cache]
-        self._read, self._cache = ids[:0], self._model.nothing  # should this break off
+        self._read, self._cache = ids[:0], self._model.nothing  # valid if this is interrupted
         start = keep
         while start < len(ids):
             stop = start + _CHUNK if start + _CHUNK + 1 < len(ids) else len(ids)
@@ -142,8 +144,11 @@ class GgufLanguageModel:
         return self._windower.whole(texts)
 
     def states(self, batch: Sequence[Window]) -> list[Floats32]:
-        """(layers + 1, width) hidden states of the last token of each window, as transformers
-        numbers them: 0 is what enters the first layer, the last is after the final norm."""
+        """Return the (layers + 1, width) hidden states of each window's last token.
+
+        Layers are numbered as in transformers: 0 is the input of the first layer, and the last
+        follows the final norm.
+        """
         outputs = []
         with self._lock:
             for window in batch:
@@ -152,9 +157,10 @@ class GgufLanguageModel:
         return outputs
 
     def chat_prompt(self, messages: Sequence[dict[str, Any]]) -> str:
-        """
+        """Render the messages by the model's chat template.
+
         Raises:
-            ModelError: a message holds an image, or the template refuses the messages.
+            ModelError: a message has an image, or the template rejects the messages.
         """
         if not isinstance(self._template, str):
             return plain_prompt(messages)
@@ -165,7 +171,7 @@ class GgufLanguageModel:
 
 
 def _common(one: NDArray[np.int64], other: NDArray[np.int64]) -> int:
-    """How many ids two texts have in common at their beginning."""
+    """Return the length of the common prefix of two texts' ids."""
     length = min(len(one), len(other))
     differ = np.flatnonzero(one[:length] != other[:length])
     return int(differ[0]) if len(differ) else length

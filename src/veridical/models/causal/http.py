@@ -1,4 +1,4 @@
-"""Language models behind completion servers that tell the probabilities of given text."""
+"""Language models behind completion servers with echoed probabilities."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from veridical.models.folder import digest_of
 from veridical.models.http import CHARACTERS_PER_TOKEN
 from veridical.models.json_client import HttpBackEnd
 
-#: How many alternatives to ask for: what vLLM gives at most unless told otherwise, and OpenAI.
+#: Requested alternatives: the default maximum of vLLM and OpenAI.
 _TOPS = (20, 5)
 _PROBE = GivenText("The sky is", " blue and the grass is green.")
 
@@ -26,18 +26,18 @@ _PROBE = GivenText("The sky is", " blue and the grass is green.")
 class HttpLanguageModel(HttpBackEnd):
     """Token probabilities from ``/completions``: ``echo`` or ``prompt_logprobs``.
 
-    Which of the two the server knows, and how many alternatives it gives, is found out when the
-    model is loaded. It tells the likeliest tokens only: there is no entropy over the whole
-    vocabulary. Texts are sent whole; the server refuses what is too long for its model. Chat
-    templates cannot be asked for, so messages are joined by blank lines. Thread-safe.
+    The supported form and number of alternatives are detected when the model is loaded. The server
+    returns the likeliest tokens only, so there is no entropy over the whole vocabulary. Texts are
+    sent whole; the server rejects texts that are too long. Chat templates are unavailable, so
+    messages are joined by blank lines. Thread-safe.
 
     Raises:
-        ModelError: when loaded and from ``run``, when the server cannot be reached, refuses, or
-            tells no usable log-probabilities of given text.
+        ModelError: on loading and from ``run``, if the server cannot be reached, refuses, or
+            returns no valid log-probabilities of given text.
     """
 
     workers = 8
-    batch_tokens = 1  # one request a text
+    batch_tokens = 1  # one request per text
 
     def __init__(self, endpoint: Endpoint) -> None:
         super().__init__(
@@ -64,9 +64,10 @@ class HttpLanguageModel(HttpBackEnd):
         return value
 
     def chat_prompt(self, messages: Sequence[dict[str, Any]]) -> str:
-        """
+        """Join the messages by blank lines.
+
         Raises:
-            ModelError: a message holds an image.
+            ModelError: a message has an image.
         """
         return plain_prompt(messages)
 
@@ -91,7 +92,7 @@ class HttpLanguageModel(HttpBackEnd):
                 except ModelError as e:
                     problem = problem or e
         raise ModelError(
-            f"{self.name} tells no log-probabilities of given text ({problem}). vLLM and "
+            f"{self.name} returns no log-probabilities of given text ({problem}). vLLM and "
             "llama-cpp-python do; llama.cpp's own server and most hosted ones do not: name a "
             "folder or a PATH.gguf instead"
         )

@@ -1,10 +1,10 @@
-"""Llama-like transformers in 8-bit integers, run by ONNX Runtime on the processor.
+"""Llama-like transformers in 8-bit integers, run by ONNX Runtime.
 
-What a token brings to a matrix is rounded to 255 steps of its own greatest number
-(:mod:`.int8_weights` says why that is enough); sums are exact, and all else is in float32.
-The first tokens of a text are rounded twice, what the first rounding took away once more: all
-others lean on a few of them (attention sinks: Xiao et al. 2023, arXiv:2309.17453), and how these
-come out hangs by a hair.
+Each token's input to a matrix is rounded to 255 steps of its largest absolute value
+(:mod:`.int8_weights` explains why that is enough); sums are exact, and all else is in float32. For
+the first tokens of a text the rounding error is rounded and added too. All other tokens attend to a
+few of them (attention sinks: Xiao et al. 2023, arXiv:2309.17453), whose states are sensitive to
+rounding.
 """
 
 from __future__ import annotations
@@ -19,23 +19,22 @@ from veridical.arrays import Floats32
 from veridical.models.causal.int8_weights import NEIGHBOURS, Matrix, TurnedWeights, hadamard
 from veridical.models.onnx_graph import GraphWriter, multiplies_exactly
 
-_ZERO = 128  # what stands for 0 in a token's bytes
-_LEAST = 1e-30  # of a scale: a vector of zeros has none
-_STEPS = 127  # on either side of 0
-_TWICE = 16  # first tokens of a text that are rounded twice
-_ROWS = 64  # tokens whose probabilities over the vocabulary are worked on at once
+_ZERO = 128  # zero point of a token's bytes
+_MIN_SCALE = 1e-30  # also of a vector of zeros
+_STEPS_PER_SIDE = 127  # of 0
+_TOKENS_ROUNDED_TWICE = 16  # at the beginning of a text
+_TOKENS_PER_SOFTMAX = 64  # over the vocabulary
 
 
 class Int8Model:
-    """Two graphs: from tokens' vectors to those after the last layer, and from these to the
-    probabilities of the tokens that followed.
+    """Two graphs: the transformer's layers, and the token probabilities.
 
     Args:
-        top: how many of the greatest probabilities are told, at most.
-        threads: of one forward.
+        top: maximum number of largest probabilities returned.
+        threads: threads per forward.
 
     Attributes:
-        top: how many are.
+        top: actual number.
         nothing: keys and values of no token.
 
     Raises:
@@ -54,7 +53,7 @@ class Int8Model:
     def read(
         self, vectors: Floats32, past: list[Floats32]
     ) -> tuple[Floats32, Floats32, list[Floats32]]:
-        """One forward over (n, width) ``vectors`` of tokens that follow those of ``past``.
+        """Run one forward over (n, width) ``vectors`` of tokens that follow ``past``.
 
         Returns:
             (n, width) vectors after the last layer; (layers + 1, width) the last token's before
@@ -64,7 +63,7 @@ class Int8Model:
         total = past[0].shape[2] + len(vectors)
         feeds: dict[str, Any] = {
             "vectors": vectors,
-            "twice": np.arange(min(max(_TWICE - past[0].shape[2], 0), len(vectors))),
+            "twice": np.arange(min(max(_TOKENS_ROUNDED_TWICE - past[0].shape[2], 0), len(vectors))),
             "last": np.array([total - 1], np.int32),
             "total": np.array(total, np.int32),
         }
@@ -73,24 +72,27 @@ class Int8Model:
         return after, states, present
 
     def measured(self, after: Floats32, followed: NDArray[np.int64]) -> Floats32:
-        """(n, 3 + 2 top) log-probability, entropy, least log-probability, the greatest ones and
-        the ids of these, of the tokens that ``followed`` those of which (n, width) ``after`` are
-        the vectors."""
+        """Return (n, 3 + 2 top) statistics of the tokens ``followed``.
+
+        A row has the log-probability, entropy, minimum log-probability, the largest ones and their
+        ids. ``after`` has the (n, width) vectors of the preceding tokens.
+        """
         tables = [np.zeros((0, 3 + 2 * self.top), np.float32)]
-        for start in range(0, len(after), _ROWS):
-            some = slice(start, start + _ROWS)
+        for start in range(0, len(after), _TOKENS_PER_SOFTMAX):
+            some = slice(start, start + _TOKENS_PER_SOFTMAX)
             feeds = {"after": after[some], "followed": followed[some, None]}
             tables += self._head.run(None, feeds)
         return np.concatenate(tables)
 
 
 class _Drawing:
-    """What both graphs are made of. After its vectors, a graph that rounds some of them twice
-    works on what the first rounding took from these, as further vectors.
+    """Shared parts of both graphs.
+
+    For vectors that are rounded twice, the graph appends the rounding errors as further vectors.
 
     Args:
-        vectors: name of the input that has as many rows as there are vectors.
-        twice: name of the input that tells which are rounded twice; empty for none.
+        vectors: name of the input with one row per vector.
+        twice: name of the input that marks those rounded twice; empty for none.
     """
 
     def __init__(self, weights: TurnedWeights, exact: bool, vectors: str, twice: str = "") -> None:
@@ -98,8 +100,8 @@ class _Drawing:
         self._exact = exact
         self._twice = twice
         self._one, self._epsilon = self._number(1), self._number(weights.shape.epsilon)
-        self._steps, self._least = self._number(_STEPS), self._number(_LEAST)
-        self._finer = self._number(2 * _STEPS)  # what rounding takes away is at most half a step
+        self._steps, self._least = self._number(_STEPS_PER_SIDE), self._number(_MIN_SCALE)
+        self._finer = self._number(2 * _STEPS_PER_SIDE)  # a rounding error is at most half a step
         self._zero = self.graph.weight(np.array([_ZERO], np.uint8))
         self.first_axis, self._last_axis = self.axis(0), self.axis(1)
         if twice:
@@ -114,7 +116,7 @@ class _Drawing:
         return self.graph.weight(np.array(value, np.float32))
 
     def rounded(self, vectors: str) -> tuple[str, str]:
-        """(n, k) vectors as bytes, and their (n, 1) scales; the further ones after them."""
+        """Round (n, k) vectors to bytes and (n, 1) scales, followed by those of the errors."""
         draw = self.graph
         greatest = draw("ReduceMax", draw("Abs", vectors), self._last_axis, keepdims=0)
         scales = draw("Max", draw("Div", greatest, self._steps), self._least)
@@ -125,11 +127,11 @@ class _Drawing:
             taken = draw("Sub", self._chosen(vectors), kept)
             finer = self._bytes(taken, draw("Div", of_some, self._finer))
             integers = draw("Concat", integers, finer, axis=0)
-            scales = draw("Concat", scales, of_some, axis=0)  # :meth:`multiplied` does the rest
+            scales = draw("Concat", scales, of_some, axis=0)  # :meth:`multiplied` completes it
         return integers, draw("Unsqueeze", scales, self._last_axis)
 
     def normed(self, vectors: str) -> tuple[str, str]:
-        """The same of the vectors after a norm: their size goes into the scales alone."""
+        """Round the vectors after a norm, whose factor goes into the scales only."""
         draw = self.graph
         integers, scales = self.rounded(vectors)
         square = draw("ReduceMean", draw("Mul", vectors, vectors), self._last_axis, keepdims=1)
@@ -139,7 +141,7 @@ class _Drawing:
         return integers, draw("Div", scales, size)
 
     def multiplied(self, integers: str, matrix: Matrix) -> str:
-        """Vectors times ``matrix``, but for their scales; the further ones added to their own."""
+        """Multiply vectors by ``matrix``, without their scales, adding the errors' products."""
         draw = self.graph
         values, zero = matrix.integers, np.array(0, np.int8)
         if not self._exact:
@@ -155,7 +157,7 @@ class _Drawing:
         return draw("ScatterND", product, self._places, further, reduction="add")
 
     def own(self, vectors: str) -> str:
-        """``vectors`` without the further ones."""
+        """Return ``vectors`` without the appended errors."""
         return self.graph("Slice", vectors, self.first_axis, self._rows, self.first_axis)
 
     def _chosen(self, rows: str) -> str:
@@ -198,11 +200,11 @@ def _draw_body(weights: TurnedWeights, exact: bool, threads: int) -> Any:
         hidden = draw("Add", hidden, drawing.own(added))
         inputs, scales = drawing.normed(hidden)
         gate, up = (drawing.multiplied(inputs, m) for m in (layer.gate, layer.up))
-        silu = draw("QuickGelu", draw("Mul", gate, scales), alpha=1.0)  # that is SiLU
+        silu = draw("QuickGelu", draw("Mul", gate, scales), alpha=1.0)  # equals SiLU
         inner = draw("Reshape", drawing.own(draw("Mul", silu, up)), blocks)
         inner = draw("Reshape", draw("MatMul", inner, spread), joined)
         inputs, inner_scales = drawing.rounded(inner)
-        # the scales that ``up`` still lacks are made up for here, where there are fewer numbers
+        # the scales missing in ``up`` are applied here, to fewer numbers
         scales = draw("Mul", scales, inner_scales)
         added = draw("Mul", drawing.multiplied(inputs, layer.down), scales)
         hidden = draw("Add", hidden, drawing.own(added))

@@ -1,9 +1,9 @@
-"""The weights of Llama-like transformers, out of GGUF files, as 8-bit integers.
+"""Weights of Llama-like transformers from GGUF files, as 8-bit integers.
 
-A matrix has one scale a row, its inputs will have one a token. What that would lose to the few
-places of a token's vector that outgrow all others is saved by turning the vectors first: an
-orthogonal matrix, folded into the weights on both sides, leaves what the model computes as it is
-and spreads the large among the small (QuaRot: Ashkboos et al. 2024, arXiv:2404.00456).
+A matrix has one scale per row, and its inputs one per token. A few dimensions of a token's vector
+are much larger than the others and would dominate the scale. So the vectors are rotated first: an
+orthogonal matrix, folded into the weights on both sides, does not change the model's function and
+spreads the large values over all dimensions (QuaRot: Ashkboos et al. 2024, arXiv:2404.00456).
 """
 
 from __future__ import annotations
@@ -19,24 +19,24 @@ from veridical.arrays import Floats32
 from veridical.errors import ModelError
 from veridical.models.gguf import Gguf
 
-#: Architectures that are read, and whether positions turn neighbouring places of a head together,
-#: or one of its first half and one of its second.
+#: Supported architectures, and True if rotary positions pair neighbouring dimensions of a head,
+#: False if they pair its first half with its second.
 NEIGHBOURS = {"llama": True, "qwen2": False}
 _BLOCK = 64  # a power of two
-_MOST_PARTS = 4096  # of a vector: those are turned by a matrix of their number squared
-_ROWS = 512  # of a matrix that are unpacked at once: as many as the processor's caches hold
+_MAX_PARTS = 4096  # of a vector: the rotation matrix has their number squared
+_ROWS_PER_UNPACKING = 512  # of a matrix: as many as the processor's caches hold
 
 
 @dataclass(frozen=True)
 class Shape:
-    """What a file says of its model.
+    """Dimensions of a model, from its file.
 
     Attributes:
         layers, width, inner, vocabulary: sizes.
-        heads, groups, head: of queries, of keys and values, and the places of one.
-        context: tokens that it was made to read at once.
-        epsilon: of its norms.
-        base, factor: of the angles that stand for positions.
+        heads, groups, head: numbers of query heads and of key/value heads, and dimensions of one.
+        context: context length in tokens.
+        epsilon: epsilon of its norms.
+        base, factor: base and factor of the rotary angles.
     """
 
     architecture: str
@@ -54,28 +54,31 @@ class Shape:
 
     @classmethod
     def read(cls, file: Gguf) -> Shape:
-        """
+        """Read the dimensions from the file's metadata.
+
         Raises:
-            ModelError: the architecture is not known here, or something is missing or odd.
+            ModelError: the architecture is not supported, or a value is missing or invalid.
         """
         told = file.metadata
         kind = told.get("general.architecture")
         if not isinstance(kind, str) or kind not in NEIGHBOURS:
             raise ModelError(
-                f"{file.path}: models of the architecture {kind!s:.40} are not read here, only "
+                f"{file.path}: models of the architecture {kind!s:.40} are not supported, only "
                 f"{' and '.join(NEIGHBOURS)}; torch:{file.path} may read it"
             )
 
         def number(key: str, default: float | None = None) -> float:
             value = told.get(f"{kind}.{key}", default)
             if not isinstance(value, (int, float)) or not 0 < value < 1 << 31:
-                raise ModelError(f"{file.path}: {kind}.{key} is {value!s:.40}, no positive number")
+                raise ModelError(
+                    f"{file.path}: {kind}.{key} must be a positive number, not {value!s:.40}"
+                )
             return value
 
         def count(key: str, default: float | None = None) -> int:
             value = number(key, default)
             if value != int(value):
-                raise ModelError(f"{file.path}: {kind}.{key} is {value!s:.40}, no whole number")
+                raise ModelError(f"{file.path}: {kind}.{key} must be an integer, not {value!s:.40}")
             return int(value)
 
         width, heads = count("embedding_length"), count("attention.head_count")
@@ -90,7 +93,7 @@ class Shape:
         }
         if any(odd.values()):
             name = next(k for k, is_odd in odd.items() if is_odd)
-            raise ModelError(f"{file.path}: {kind}.{name} is of a kind that is not read here")
+            raise ModelError(f"{file.path}: {kind}.{name} has an unsupported value")
         embeddings = file.tensors.get("token_embd.weight")
         return cls(
             architecture=kind,
@@ -109,8 +112,11 @@ class Shape:
 
 
 def turned(vectors: Floats32, axis: int = -1) -> Floats32:
-    """``vectors`` times an orthogonal matrix that is its own inverse: Hadamard's over the largest
-    power of two, up to 64, that divides their length, and Hartley's over the rest."""
+    """Multiply ``vectors`` by an orthogonal matrix that is its own inverse.
+
+    It is Hadamard's over the largest power of two, up to 64, that divides their length, and
+    Hartley's over the rest.
+    """
     moved = np.moveaxis(vectors, axis, -1)
     length = moved.shape[-1]
     power = math.gcd(length, _BLOCK)
@@ -135,20 +141,20 @@ def _hartley(size: int) -> Floats32:
 
 
 class Matrix(NamedTuple):
-    """Weights of (inputs, outputs), each output's as ``integers * scales``."""
+    """Weights (inputs, outputs), each output's as ``integers * scales``."""
 
     integers: NDArray[np.int8]
     scales: Floats32
 
 
 class Layer(NamedTuple):
-    """The matrices of a layer.
+    """The matrices of one layer.
 
     Attributes:
-        packed, bias: from the width to queries, keys and values side by side.
+        packed, bias: from the width to concatenated queries, keys and values.
         attended: from the heads back to the width.
         gate, up: from the width to the inner layer.
-        down: from the inner layer, turned block by block, to the width.
+        down: from the inner layer, rotated by blocks, to the width.
     """
 
     packed: Matrix
@@ -160,15 +166,15 @@ class Layer(NamedTuple):
 
 
 class TurnedWeights:
-    """The weights of a file's model, turned.
+    """Rotated weights of a file's model.
 
     Attributes:
-        shape: of the model.
-        block: places of the inner layer that are turned together.
-        size: bytes of all weights, once they are integers.
+        shape: dimensions of the model.
+        block: dimensions of the inner layer that are rotated together.
+        size: bytes of all weights as integers.
 
     Raises:
-        ModelError: the file holds another kind of model.
+        ModelError: the file has another kind of model.
     """
 
     def __init__(self, file: Gguf) -> None:
@@ -179,7 +185,7 @@ class TurnedWeights:
         width, inner, vocabulary = shape.width, shape.inner, shape.vocabulary
         wanted = {"token_embd.weight": (vocabulary, width), "output_norm.weight": (width,)}
         possible = {"output.weight": (vocabulary, width), "rope_freqs.weight": (shape.head // 2,)}
-        # a layer has several tensors: a count beyond them all is refused before it is counted to
+        # a layer has several tensors, so a count above their number is rejected at once
         for layer in range(min(shape.layers, len(file.tensors) + 1)):
             for name, *size in (
                 ("attn_norm", width), ("attn_q", keys, width), ("attn_k", values, width),
@@ -192,33 +198,32 @@ class TurnedWeights:
         for name, tensor in file.tensors.items():
             if tensor.shape != wanted.get(name, possible.get(name)):
                 raise ModelError(
-                    f"{file.path}: {name:.80} {tensor.shape} is no part of a model that is read "
-                    f"here; torch:{file.path} may read it"
+                    f"{file.path}: {name:.80} {tensor.shape} is not part of a supported model; "
+                    f"torch:{file.path} may read it"
                 )
         missing = next((name for name in wanted if name not in file.tensors), None)
         if missing or shape.heads % shape.groups or shape.head % 2:
             raise ModelError(f"{file.path} has no {missing or 'fitting number of heads'}")
         parts = max(size // math.gcd(size, _BLOCK) for size in (width, shape.head))
-        if parts > _MOST_PARTS:
-            raise ModelError(f"{file.path}: vectors of {width} places are not read here")
+        if parts > _MAX_PARTS:
+            raise ModelError(f"{file.path}: vectors of {width} dimensions are not supported")
         self._output = "output" if "output.weight" in file.tensors else "token_embd"
         unused = {"token_embd.weight"} - {f"{self._output}.weight"}
         self.size = sum(math.prod(t.shape) for n, t in file.tensors.items() if n not in unused)
 
     def vectors(self, ids: NDArray[np.int64]) -> Floats32:
-        """(n, width) what enters the first layer."""
+        """Return the (n, width) inputs of the first layer."""
         return turned(self._file.rows("token_embd.weight", ids))
 
     def turned_back(self, states: Floats32) -> Floats32:
-        """(n, width) states as they would be, had nothing been turned, of those after each layer;
-        the last after the final norm."""
+        """Rotate (n, width) states back; the last follows the final norm."""
         back = turned(states)
         size = np.sqrt(np.mean(back[-1] ** 2) + self.shape.epsilon)
         back[-1] *= self._file.rows("output_norm.weight")[0] / size
         return back
 
     def angles(self) -> tuple[Floats32, Floats32]:
-        """(context, head / 2) cosines and sines of the angles that stand for positions."""
+        """Return (context, head / 2) cosines and sines of the rotary angles."""
         shape = self.shape
         speeds = shape.base ** -(np.arange(0, shape.head, 2) / shape.head) / shape.factor
         if "rope_freqs.weight" in self._file.tensors:
@@ -227,7 +232,7 @@ class TurnedWeights:
         return np.cos(angles).astype(np.float32), np.sin(angles).astype(np.float32)
 
     def layer(self, number: int) -> Layer:
-        """The matrices of a layer, counted from 0."""
+        """Return the matrices of a layer, counted from 0."""
         block = f"blk.{number}"
         width, head = self.shape.width, self.shape.head
         norm = f"{block}.attn_norm"
@@ -257,19 +262,21 @@ class TurnedWeights:
         return np.concatenate([query, key, value])
 
     def output(self) -> Matrix:
-        """From the width to the vocabulary."""
+        """Return the matrix from the width to the vocabulary."""
         return self._matrix(self._output, norm="output_norm")
 
     def _matrix(self, name: str, *, norm: str = "", columns: int = 0, rows: int = 1) -> Matrix:
-        """A matrix whose inputs come normed by ``norm`` (its gains are folded in) and turned, in
-        parts of ``columns`` (0: as a whole), and whose outputs are turned in parts of ``rows``."""
+        """Return a rotated matrix with the gains of ``norm`` folded in.
+
+        Inputs are rotated in parts of ``columns`` (0: as a whole), outputs in parts of ``rows``.
+        """
         outputs, inputs = self._file.tensors[f"{name}.weight"].shape
         gain = self._file.rows(f"{norm}.weight")[0] if norm else np.float32(1)
         integers = np.empty((inputs, outputs), np.int8)
         scales = np.empty(outputs, np.float32)
-        for start in range(0, outputs, max(_ROWS, rows)):
-            some = slice(start, start + max(_ROWS, rows))
-            with np.errstate(invalid="ignore", over="ignore"):  # told below
+        for start in range(0, outputs, max(_ROWS_PER_UNPACKING, rows)):
+            some = slice(start, start + max(_ROWS_PER_UNPACKING, rows))
+            with np.errstate(invalid="ignore", over="ignore"):  # reported below
                 weights = self._file.rows(f"{name}.weight", some) * gain
                 weights = turned(weights.reshape(len(weights), -1, columns or inputs))
                 if rows > 1:
@@ -277,7 +284,7 @@ class TurnedWeights:
             weights = weights.reshape(-1, inputs)
             greatest = np.abs(weights).max(axis=1)
             if not np.isfinite(greatest).all():
-                raise ModelError(f"{self._file.path}: {name} holds numbers that are not finite")
+                raise ModelError(f"{self._file.path}: {name} has values that are not finite")
             scales[some] = np.where(greatest > 0, greatest, 1) / 127
             integers[:, some] = np.rint(weights / scales[some, None]).astype(np.int8).T
         return Matrix(integers, scales)

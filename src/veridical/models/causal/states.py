@@ -1,4 +1,4 @@
-"""Hidden states of the last token, layer by layer, of causal models run by torch."""
+"""Hidden states of the last token, per layer, of torch models."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from numpy.typing import NDArray
 from veridical.errors import ModelError
 from veridical.models.windows import padded
 
-_UNKNOWN = "the hidden states of this model's architecture cannot be had"
-_ROUNDING = 0.05  # of a state's length, in half precision and another batch
-_PROBE = ([1, 2, 3, 4, 5, 6], [6, 5, 4])  # token ids of the texts that the hooks are tried on
+_UNKNOWN = "hidden states are not supported for this model's architecture"
+_ROUNDING = 0.05  # relative to a state's norm, in half precision and another batch
+_PROBE = ([1, 2, 3, 4, 5, 6], [6, 5, 4])  # token ids of texts for testing the hooks
 
 
 class LastStates:
-    """The last token's hidden state after each layer of a model.
+    """Hidden states of the last token after each layer of a model.
 
-    As transformers numbers them: 0 is what enters the first layer, L what leaves the last one
-    after the final norm. Hooks keep the last token's alone, so that no layer's states of all
-    tokens outlive the next layer.
+    Layers are numbered as in transformers: 0 is the input of the first layer, L the output of the
+    last one after the final norm. Hooks keep only the last token's states, so that the states of
+    all tokens are freed after the next layer.
 
     Args:
         model: a causal language model of transformers, in evaluation mode.
@@ -31,8 +31,8 @@ class LastStates:
         shape: (layers + 1, width).
 
     Raises:
-        ModelError: its layers cannot be told apart, or what the hooks see is not what the model
-            itself gives for hidden states.
+        ModelError: its layers cannot be identified, or the hooks' values differ from the model's
+            own hidden states.
     """
 
     def __init__(self, model: Any, device: Any) -> None:
@@ -54,11 +54,11 @@ class LastStates:
         self._check(model, int(config.vocab_size))
 
     def __call__(self, texts: Sequence[NDArray[np.int64]], pad: int) -> NDArray[np.float32]:
-        """(n, layers + 1, width) states of the last token of each text, by one forward.
+        """Return the (n, layers + 1, width) states of each text's last token, in one forward.
 
         Args:
-            texts: token ids of each, at least one.
-            pad: token id that stands on the right of shorter texts, unseen.
+            texts: token ids of each text, at least one.
+            pad: token id that pads shorter texts on the right, masked.
         """
         torch = self._torch
         ids, mask = padded(texts, pad)
@@ -80,7 +80,9 @@ class LastStates:
             layers[-1] = output.last_hidden_state[rows, last]  # after the final norm
             last_states: NDArray[np.float32] = torch.stack(layers, dim=1).float().cpu().numpy()
         if last_states.shape[1:] != self.shape:
-            raise ModelError(f"hidden states of shape {last_states.shape[1:]}, not {self.shape}")
+            raise ModelError(
+                f"hidden states have shape {last_states.shape[1:]}, expected {self.shape}"
+            )
         return last_states
 
     def _hooked(self, keep: Callable[[Any], None]) -> list[Any]:
@@ -111,7 +113,7 @@ class LastStates:
 
 
 def shape_of(config: Any) -> tuple[int, int]:
-    """(layers + 1, width) by a model's configuration; zeros where it does not say."""
+    """Return (layers + 1, width) from a model's configuration; zeros if missing."""
     layers = getattr(config, "num_hidden_layers", None)
     width = getattr(config, "hidden_size", None)
     if not isinstance(layers, int) or not isinstance(width, int):

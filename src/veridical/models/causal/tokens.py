@@ -1,4 +1,4 @@
-"""Prompt and text to token ids, with the text's offsets, in windows that fit a causal model."""
+"""Tokenisation of prompt and text into windows of a causal model."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from veridical.core.tokens import GivenText, TokenProbabilities
 from veridical.errors import ModelError
 from veridical.models.windows import readable
 
-#: Changed whenever the same text would be tokenised or windowed in another way.
+#: Change it whenever the same text would be tokenised or windowed differently.
 VERSION = "reading-1"
-_MARK = "\u2581"  # what SentencePiece writes for a space, and before a text's first word
+_MARK = "\u2581"  # SentencePiece's mark for a space, also before a text's first word
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WindowTokens:
-    """What a window holds.
+    """Content of a window.
 
     Attributes:
         ids: (length,) token ids.
-        first: place of the first token whose probability is asked for; those before it are what
-            it is given. ``len(ids)`` where none is asked for.
+        first: index of the first token to score; those before it are its context. ``len(ids)`` if
+            none is scored.
         starts, ends: offsets into the text of the tokens from ``first`` on.
     """
 
@@ -43,32 +43,32 @@ class _Tokens(NamedTuple):
 
 
 class ReadWindower:
-    """Tokenises prompt and text together, as a model that goes on from the prompt would have.
+    """A tokeniser of prompt and text together, as a model would continue the prompt.
 
     Rules:
 
-    - A token over the join of the two counts as the text's if its share of the prompt is white
-      space ("Answer: " and "Paris" make the token " Paris"); its offset is then 0. If it holds
-      more of the prompt than that, the two are tokenised apart.
-    - Special tokens written out in the prompt are special, as chat templates need; in the text
-      they are ordinary characters, and such a text is tokenised apart from its prompt.
-    - What the tokenizer puts before any text (BOS) comes first, unless the prompt itself begins
-      with it. A text without a prompt gets the model's BOS, or else EOS, even where the tokenizer
-      adds none: its first token must be given something.
-    - White space that a tokenizer leaves out of its offsets belongs to the token after it.
-    - What is longer than ``max_length`` is read in several windows. Each but the first scores at
-      most half of one, after that start token and as much of what precedes as fits.
+    - A token across the boundary belongs to the text if its part of the prompt is white space
+      ("Answer: " and "Paris" make the token " Paris"); its offset is then 0. Otherwise prompt and
+      text are tokenised separately.
+    - Special tokens written out in the prompt are special, as chat templates need. In the text they
+      are ordinary characters, and such a text is tokenised separately.
+    - The tokenizer's initial token (BOS) comes first, unless the prompt begins with it. A text
+      without a prompt gets the model's BOS, or else EOS, even if the tokenizer adds none, as its
+      first token needs a context.
+    - White space outside the tokenizer's offsets belongs to the next token.
+    - A text longer than ``max_length`` has several windows. Each except the first scores at most
+      half a window, after the start token and as much context as fits.
 
     Thread-safe.
 
     Args:
         tokenizer: a ``tokenizers.Tokenizer``; its truncation, padding and post-processor are
             switched off.
-        max_length: tokens a window may have.
-        bos: id that stands for the start where the tokenizer adds none.
+        max_length: maximum tokens per window.
+        bos: id of the start token if the tokenizer adds none.
 
     Raises:
-        ModelError: ``max_length`` leaves no room.
+        ModelError: ``max_length`` is too small.
     """
 
     def __init__(self, tokenizer: Any, max_length: int, bos: int | None) -> None:
@@ -77,26 +77,26 @@ class ReadWindower:
         probe = tokenizer.encode("a")
         ordinary = [i for i, special in enumerate(probe.special_tokens_mask) if not special]
         if not ordinary:
-            raise ModelError("the tokenizer gives no token for the letter 'a'")
+            raise ModelError("the tokenizer has no token for the letter 'a'")
         self._head: list[int] = probe.ids[: ordinary[0]]
         self._marks = probe.tokens[ordinary[0]].startswith(_MARK)
-        tokenizer.post_processor = None  # it would add tokens, and trim offsets
+        tokenizer.post_processor = None  # it adds tokens and trims offsets
         self._tokenizer = tokenizer
         self._bos = self._head or ([] if bos is None else [bos])
         added = tokenizer.get_added_tokens_decoder()
         self._special: dict[int, str] = {i: t.content for i, t in added.items() if t.special}
-        self._lock = threading.Lock()  # the tokenizer is switched between two ways of reading
-        self._before: int = probe.ids[ordinary[0]]  # a token that others are spelled after
+        self._lock = threading.Lock()  # the tokenizer is switched between two modes
+        self._before: int = probe.ids[ordinary[0]]  # a token that precedes others for spelling them
         self._spelled: dict[int, str] = {}
         self.max_length = max_length
         if max_length < len(self._bos) + 2:
-            raise ModelError(f"windows of {max_length} tokens are too short to read in")
+            raise ModelError(f"windows of {max_length} tokens are too short")
 
     def __call__(self, texts: Sequence[GivenText]) -> list[list[Window]]:
-        """Windows of each text.
+        """Return the windows of each text.
 
         Raises:
-            ModelError: a text has no prompt, and the model no token to begin with.
+            ModelError: a text has no prompt, and the model has no start token.
         """
         plain = [GivenText(readable(t.prompt), readable(t.text)) for t in texts]
         with self._lock:
@@ -104,11 +104,13 @@ class ReadWindower:
             return [self._windows(t, tokens) for t, tokens in zip(plain, joint, strict=True)]
 
     def spell(self, token: int) -> str:
-        """What a token adds to a text that it follows, white space before a word included; U+FFFD
-        for parts of a character."""
+        """Return the text that a token adds, with white space before a word.
+
+        Parts of a character give U+FFFD.
+        """
         text = self._spelled.get(token)
         if text is None:
-            # decoders drop the white space that a text begins with
+            # decoders drop initial white space
             alone, both = (
                 self._tokenizer.decode([self._before, *more], skip_special_tokens=False)
                 for more in ((), (token,))
@@ -118,14 +120,14 @@ class ReadWindower:
         return text
 
     def whole(self, texts: Sequence[tuple[str, ...]]) -> list[list[Window]]:
-        """One window of each text, which is never cut; its content is the (length,) token ids.
+        """Return one window with all (length,) token ids of each text.
 
-        A text comes in pieces: template and quoted matter by turns. Special tokens written out
-        in the template are special; where quoted matter spells one, the pieces are tokenised
-        apart and its characters are ordinary.
+        A text has alternating pieces of template and quotation. Special tokens written out in the
+        template are special; if a quotation contains one, the pieces are tokenised separately and
+        its characters are ordinary.
 
         Raises:
-            ModelError: a text has more tokens than the model reads at once, or none.
+            ModelError: a text has more tokens than the model's context, or none.
         """
         plain = [tuple(map(readable, pieces)) for pieces in texts]
         with self._lock:
@@ -139,10 +141,12 @@ class ReadWindower:
             for i, piece in enumerate(pieces):
                 tokens = self._alone(piece) if i % 2 else self._encode([piece], special=True)[0]
                 ids = ids + tokens.ids
-        if ids[: len(self._head)] != self._head:  # else a chat template has written it already
+        if ids[: len(self._head)] != self._head:  # otherwise a chat template has added it already
             ids = self._head + ids
         if not 0 < len(ids) <= self.max_length:
-            raise ModelError(f"a text of {len(ids)} tokens; the model reads 1 to {self.max_length}")
+            raise ModelError(
+                f"a text has {len(ids)} tokens, but the model takes 1 to {self.max_length}"
+            )
         return Window(len(ids), np.array(ids, np.int64))
 
     def _quotes_special(self, pieces: tuple[str, ...], joint: _Tokens) -> bool:
@@ -166,16 +170,14 @@ class ReadWindower:
         starts, ends = _tiled(tokens.offsets[first:], join, join + len(text.text))
         before, scored = tokens.ids[:first], tokens.ids[first:]
         head = self._head if before else self._bos
-        if head and before[: len(head)] == head:  # a chat template has written it already
+        if head and before[: len(head)] == head:  # a chat template has added it already
             before = before[len(head) :]
         if scored and not head and not before:
-            raise ModelError(
-                "the model has no token that begins a text; such a model reads only after a prompt"
-            )
+            raise ModelError("the model has no start token, so it needs a prompt before the text")
         return list(self._cut(head, before, scored, starts - join, ends - join))
 
     def _joined(self, request: GivenText, joint: _Tokens) -> tuple[_Tokens, int]:
-        """Tokens of prompt and text, and the place of the text's first."""
+        """Return the tokens of prompt and text, and the index of the text's first."""
         join = len(request.prompt)
         first = next((i for i, (_, end) in enumerate(joint.offsets) if end > join), len(joint.ids))
         whole = request.prompt + request.text
@@ -193,8 +195,7 @@ class ReadWindower:
         return _Tokens(prompt.ids + text.ids, prompt.offsets + offsets), len(prompt.ids)
 
     def _alone(self, text: str) -> _Tokens:
-        """Tokens of a text that follows something else, without the space that SentencePiece
-        would have before it."""
+        """Return the tokens of a continuation, without SentencePiece's initial space."""
         if self._marks:
             (tokens,) = self._encode(["\n" + text], special=False)
             first = next((i for i, (_, e) in enumerate(tokens.offsets) if e > 1), len(tokens.ids))
@@ -218,7 +219,7 @@ class ReadWindower:
         while True:
             if len(body) <= room:
                 stop = len(body)
-            elif scored_to < room - stride:  # the first, of a prompt that leaves it that much
+            elif scored_to < room - stride:  # the first window, if the prompt leaves enough room
                 stop = room
             else:
                 stop = min(scored_to + stride, len(body))
@@ -235,8 +236,11 @@ class ReadWindower:
 
 
 def assembled(windows: Sequence[Window], outputs: Sequence[Any]) -> TokenProbabilities:
-    """The tokens of one text, from a (tokens, 3 + 2k) array for each of its windows:
-    log-probability, entropy, least log-probability, the k greatest, and the ids of their tokens."""
+    """Merge the windows of one text to its tokens.
+
+    Each window has a (tokens, 3 + 2k) array: log-probability, entropy, minimum log-probability, the
+    k largest, and the ids of their tokens.
+    """
     pieces: list[WindowTokens] = [w.content for w in windows]
     table = np.concatenate(list(outputs)).astype(np.float64)
     top, ids = np.split(table[:, 3:], 2, axis=1)
@@ -247,14 +251,14 @@ def assembled(windows: Sequence[Window], outputs: Sequence[Any]) -> TokenProbabi
         entropy=table[:, 1],
         lowest=table[:, 2],
         top=top,
-        top_ids=ids.astype(np.int64),  # whole below 2^24, which no vocabulary reaches
+        top_ids=ids.astype(np.int64),  # exact below 2^24, more than any vocabulary
     )
 
 
 def _tiled(
     offsets: Sequence[tuple[int, int]], begin: int, end: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Starts and ends of tokens, within ``begin..end`` and without gaps before any of them."""
+    """Return starts and ends of tokens within ``begin..end``, without gaps before any of them."""
     starts = np.array([s for s, _ in offsets], np.int64).clip(begin, end)
     ends = np.array([e for _, e in offsets], np.int64).clip(begin, end)
     ends = np.maximum.accumulate(ends) if len(ends) else ends

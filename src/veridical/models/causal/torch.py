@@ -1,4 +1,4 @@
-"""Causal language models run by transformers and torch (the ``[torch]`` extra), on CPU or GPU."""
+"""Causal language models run by transformers (extra ``[torch]``), CPU or GPU."""
 
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ from veridical.models.windows import padded
 from veridical.weights import download
 
 _OPTIONS = ("dtype", "revision")
-#: Likeliest tokens kept at each place.
+#: Likeliest tokens kept per position.
 TOP = 20
-#: Logits of one forward, in numbers: what bounds a batch, with vocabularies of 100 000 and more.
+#: Maximum number of logits per forward, which limits batches with large vocabularies.
 _LOGITS = {"cpu": 1 << 27, "cuda": 1 << 30}
-_ROWS = 256  # places whose distributions are worked on at once, in float32
+_POSITIONS_PER_SOFTMAX = 256  # in float32
 
 
 def _torch_options(name: ModelName) -> dict[str, str]:
-    """Arguments of :class:`TorchLanguageModel` that ``?dtype=bfloat16&revision=COMMIT`` gives.
+    """Parse options such as ``?dtype=bfloat16&revision=COMMIT`` for :class:`TorchLanguageModel`.
 
     Raises:
-        UsageError: there is no such option, or no such dtype.
+        UsageError: an option or dtype is unknown.
     """
     options = name.options
     for key in options:
@@ -50,18 +50,18 @@ def _torch_options(name: ModelName) -> dict[str, str]:
 
 
 def read_torch(spec: str) -> tuple[str, dict[str, Any]]:
-    """What ``torch:MODEL[?dtype=...&revision=...]`` names: a hub id, a folder or a GGUF file, and
-    the other arguments of :class:`TorchLanguageModel`. MODEL may be a name of
-    :data:`veridical.weights.table.WEIGHTS` too.
+    """Parse ``torch:MODEL[?dtype=...&revision=...]`` to the arguments of a model.
+
+    MODEL is a hub id, a folder, a GGUF file, or a name in :data:`veridical.weights.table.WEIGHTS`.
 
     Raises:
-        UsageError: no model is named, an option is unknown, or there is no such file.
-        ModelError: a model that is fetched by its name is not here and is not wanted.
+        UsageError: the model is missing, an option is unknown, or there is no such file.
+        ModelError: a downloadable model is missing, and the user declines to download it.
     """
     name = ModelName.parse(spec)
     place = name.place_of("torch")
     if not place:
-        raise UsageError(f"{spec!r} names no model")
+        raise UsageError(f"{spec!r} has no model; use torch:MODEL")
     options = _torch_options(name)
     if (weights := download.WEIGHTS.get(place)) is not None:
         return str(download.need(weights)), {**options, "name": weights.name}
@@ -69,25 +69,24 @@ def read_torch(spec: str) -> tuple[str, dict[str, Any]]:
     if path.suffix == ".gguf":
         check_gguf(path)
     elif place.startswith((".", "/", "~")) and not path.is_dir():
-        raise UsageError(f"there is no model folder or GGUF file {place!r}")
+        raise UsageError(f"no such model folder or GGUF file: {place!r}")
     return place, options
 
 
 class TorchLanguageModel:
-    """Any model that ``AutoModelForCausalLM`` can build from safetensors, or from a GGUF file of
-    an architecture that transformers can read (its weights are unpacked to ``dtype``).
+    """A model that ``AutoModelForCausalLM`` can build from safetensors or a GGUF file.
 
-    Inputs are padded on the right. Entropies and least probabilities are over the whole
-    vocabulary, as the model's output layer has it. Code that comes with a model is never run.
-    Thread-safe.
+    Transformers must support the architecture of a GGUF file, whose weights are unpacked to
+    ``dtype``. Inputs are padded on the right. Entropies and minimum probabilities are over the
+    whole vocabulary of the output layer. Code that comes with a model is never run. Thread-safe.
 
     Args:
         name_or_path: hub id, a local folder, or a GGUF file.
-        device: torch device; default: ``cuda`` where there is one, else ``cpu``.
+        device: torch device; default: ``cuda`` if available, else ``cpu``.
         dtype: ``float32`` (default), ``bfloat16`` or ``float16``. In half precision a result may
-            change in its third digit with what else is in its batch; in float32 not by 1e-5.
+            change in its third digit with its batch; in float32 by less than 1e-5.
         revision: commit, tag or branch of a hub id.
-        name: what to call the model; default: by its id or file.
+        name: name of the model; default: its id or file.
 
     Raises:
         ModelError: torch is not installed, or the model cannot be found or built.
@@ -111,7 +110,7 @@ class TorchLanguageModel:
         loading.use_threads(threads, self._device)
         source, commit = _found(name_or_path, revision)
         self.name = name or (str(name_or_path) if commit else source.path.stem)
-        self._lock = threading.Lock()  # one forward at a time: they would only contend
+        self._lock = threading.Lock()  # one forward at a time, as they compete for the processor
         self._states: LastStates | None = None
         with loading.explained(source.path, source.config):
             self._model = source.build(transformers, dtype).to(self._device).eval()
@@ -124,7 +123,7 @@ class TorchLanguageModel:
         self._vocabulary = int(config.vocab_size)
         if tokenizer.get_vocab_size() > self._vocabulary:
             raise ModelError(
-                f"{source.path}: the tokenizer knows {tokenizer.get_vocab_size()} tokens, the "
+                f"{source.path}: the tokenizer has {tokenizer.get_vocab_size()} tokens, the "
                 f"model {self._vocabulary}"
             )
         self._check_causal()
@@ -138,24 +137,30 @@ class TorchLanguageModel:
         self.revision = digest_of(identity, source.files(commit))
 
     def _check_causal(self) -> None:
-        """
+        """Check that the model is causal.
+
         Raises:
-            ModelError: what the model says of a token depends on later ones, as an encoder's
-                language-model head does. Its numbers would be no probabilities of the text.
+            ModelError: predictions depend on later tokens, as in an encoder's language-model head,
+                so they are not probabilities of the text.
         """
         torch = self._torch
         ids = torch.tensor([[1, 2, 3, 4], [1, 2, 3, 5]], device=self._device) % self._vocabulary
         with torch.inference_mode():
             one, two = self._model(input_ids=ids, use_cache=False).logits[:, 1].float()
         if not torch.allclose(one, two, rtol=0.05, atol=1e-3):
-            raise ModelError(f"{self.name} looks ahead: it is no causal language model")
+            raise ModelError(
+                f"{self.name} attends to later tokens, so it is not a causal language model"
+            )
 
     def windows(self, texts: Sequence[GivenText]) -> list[list[Window]]:
         return self._windower(texts)
 
     def run(self, batch: Sequence[Window]) -> list[Any]:
-        """One (tokens, 3 + 2k) float32 array per window: log-probability, entropy, least
-        log-probability, the k greatest, and the ids of these, of each token asked for."""
+        """Return a (tokens, 3 + 2k) float32 array per window, one row per scored token.
+
+        A row has the log-probability, entropy, minimum log-probability, the k largest
+        log-probabilities, and their ids.
+        """
         torch = self._torch
         pieces: list[WindowTokens] = [w.content for w in batch]
         outputs = [np.zeros((0, 3 + 2 * min(TOP, self._vocabulary)), np.float32) for _ in pieces]
@@ -163,13 +168,13 @@ class TorchLanguageModel:
         if not scored:
             return outputs
         ids, _ = padded([pieces[i].ids for i in scored], self._pad)
-        begin = min(pieces[i].first for i in scored) - 1  # a token is foretold by the one before
+        begin = min(pieces[i].first for i in scored) - 1  # a token is predicted by the previous one
         with self._lock, torch.inference_mode():
             inputs = torch.from_numpy(ids).to(self._device)
             options: dict[str, Any] = {}
             if self._selects:
                 options["logits_to_keep"] = torch.arange(begin, ids.shape[1], device=self._device)
-            # No mask: what is padded lies to the right of all that is asked for, where a causal
+            # No mask: padding is to the right of all scored tokens, where a causal
             # model does not look, and without one attention takes its fast path.
             logits = self._model(input_ids=inputs, use_cache=False, **options).logits
             if not self._selects:
@@ -181,14 +186,14 @@ class TorchLanguageModel:
         return outputs
 
     def _measured(self, logits: Any, targets: Any) -> NDArray[np.float32]:
-        """Rows of ``run``'s output, for (n, vocabulary) logits and (n,) tokens that followed."""
+        """Return rows of ``run``'s output for (n, vocabulary) logits and (n,) next tokens."""
         torch = self._torch
         rows = []
-        for start in range(0, len(targets), _ROWS):
-            logs = torch.log_softmax(logits[start : start + _ROWS].float(), dim=-1)
-            chosen = logs.gather(1, targets[start : start + _ROWS, None])
+        for start in range(0, len(targets), _POSITIONS_PER_SOFTMAX):
+            logs = torch.log_softmax(logits[start : start + _POSITIONS_PER_SOFTMAX].float(), dim=-1)
+            chosen = logs.gather(1, targets[start : start + _POSITIONS_PER_SOFTMAX, None])
             entropy = torch.special.entr(logs.exp()).sum(dim=-1, keepdim=True)
-            # tokens that a model rules out altogether say nothing of how unlikely one can be
+            # tokens with probability 0 do not count for the minimum probability
             lowest = logs.masked_fill(torch.isinf(logs), 0.0).amin(dim=-1, keepdim=True)
             top, ids = logs.topk(min(TOP, self._vocabulary), dim=-1)
             columns = [chosen, entropy, lowest, top, ids.float()]
@@ -205,10 +210,10 @@ class TorchLanguageModel:
         return self._windower.whole(texts)
 
     def states(self, batch: Sequence[Window]) -> list[NDArray[np.float32]]:
-        """(layers + 1, width) hidden states of the last token of each window.
+        """Return the (layers + 1, width) hidden states of each window's last token.
 
         Raises:
-            ModelError: those of this architecture cannot be had.
+            ModelError: the architecture is not supported.
         """
         with self._lock:
             if self._states is None:
@@ -216,9 +221,10 @@ class TorchLanguageModel:
             return list(self._states([w.content for w in batch], self._pad))
 
     def chat_prompt(self, messages: Sequence[dict[str, Any]]) -> str:
-        """
+        """Render the messages by the model's chat template.
+
         Raises:
-            ModelError: a message holds an image, or the template refuses the messages.
+            ModelError: a message has an image, or the template rejects the messages.
         """
         if not getattr(self._chat, "chat_template", None):
             return plain_prompt(messages)
@@ -230,7 +236,7 @@ class TorchLanguageModel:
             )
         except ModelError:
             raise
-        except Exception as e:  # templates raise whatever they like
+        except Exception as e:  # templates may raise any error
             reason = loading.first_line(e)
             raise ModelError(f"{self.name}: its chat template fails: {reason}") from e
 
@@ -265,7 +271,9 @@ class _Gguf(_Folder):
         self.config = {}
         absent = [m for m in ("gguf", "accelerate") if importlib.util.find_spec(m) is None]
         if absent:
-            raise ModelError(f"{path} needs {' and '.join(absent)}: pip install gguf accelerate")
+            raise ModelError(
+                f"{path} requires {' and '.join(absent)}; run: pip install gguf accelerate"
+            )
 
     def build(self, transformers: Any, dtype: str) -> Any:
         return loading.pretrained(
@@ -289,7 +297,7 @@ class _Gguf(_Folder):
 
 
 def _found(name_or_path: str | Path, revision: str | None) -> tuple[_Folder, str | None]:
-    """The model's files and, for a hub id, its commit."""
+    """Return the model's files and, for a hub id, its commit."""
     path = Path(name_or_path).expanduser()
     if path.suffix == ".gguf":
         check_gguf(path)
@@ -299,13 +307,13 @@ def _found(name_or_path: str | Path, revision: str | None) -> tuple[_Folder, str
 
 
 def _positions(config: Any) -> Any:
-    """The longest input, under the names that architectures have for it; None if unbounded."""
+    """Return the maximum input length, by any architecture's name for it; None if unbounded."""
     names = ("max_position_embeddings", "n_positions", "max_seq_len", "max_sequence_length")
     return next((v for n in names if _is_id(v := getattr(config, n, None))), None)
 
 
 def _first_id(config: Any, chat: Any) -> int | None:
-    """The token that stands before a text: BOS, or EOS where a model has no BOS."""
+    """Return the start token: BOS, or EOS if the model has no BOS."""
     candidates = (
         getattr(chat, "bos_token_id", None),
         config.bos_token_id,

@@ -1,1 +1,1 @@
-"""Embedders of images; :func:`veridical.models.images.names.load_image_embedder` loads one."""
+"""Image embedders, loaded by :func:`veridical.models.images.names.load_image_embedder`."""

@@ -1,4 +1,4 @@
-"""From the bytes of an image file to its points. The bytes are foreign and may be hostile."""
+"""Decoding of untrusted image files to pixels."""
 
 from __future__ import annotations
 
@@ -14,31 +14,34 @@ if TYPE_CHECKING:
 
     from veridical.core.images import Picture
 
-#: Points of an image, at most: 75 MB once decoded.
+#: Maximum pixels of an image: 75 MB once decoded.
 MOST_POINTS = 25_000_000
 
 
 def need_pillow() -> None:
-    """
+    """Check that Pillow is installed.
+
     Raises:
         ModelError: Pillow is not installed.
     """
     if importlib.util.find_spec("PIL") is None:
-        raise ModelError("images are read and drawn by Pillow: pip install pillow")
+        raise ModelError("images require Pillow; run: pip install pillow")
 
 
 def decoded(picture: Picture) -> Image:
-    """The image, upright, in RGB; what is transparent lies on white.
+    """Decode the image, upright, in RGB, with transparency on white.
 
     Raises:
-        ModelError: it is not what it says, is broken or cut off, has more than one frame or more
-            than :data:`MOST_POINTS` points.
+        ModelError: it has another format, is broken or truncated, has several frames, or more than
+            :data:`MOST_POINTS` pixels.
     """
     need_pillow()
     from PIL import Image, ImageFile, ImageOps
 
     if ImageFile.LOAD_TRUNCATED_IMAGES:
-        raise ModelError("PIL.ImageFile.LOAD_TRUNCATED_IMAGES is set: broken images would pass")
+        raise ModelError(
+            "PIL.ImageFile.LOAD_TRUNCATED_IMAGES is set, so broken images would pass; unset it"
+        )
     try:
         content = picture.content()
     except ValueError as e:
@@ -48,16 +51,16 @@ def decoded(picture: Picture) -> Image:
             width, height = image.size
             if width * height > MOST_POINTS:
                 raise ModelError(
-                    f"has {width} x {height} points; {MOST_POINTS:,} at most are decoded"
+                    f"has {width} x {height} pixels, over the limit of {MOST_POINTS:,}"
                 )
             if getattr(image, "n_frames", 1) > 1:
-                raise ModelError(f"has {image.n_frames} frames: give one image")
+                raise ModelError(f"has {image.n_frames} frames; use a single image")
             return _opaque(ImageOps.exif_transpose(image))
     except ModelError:
         raise
     except Image.DecompressionBombError:
-        raise ModelError(f"has more than {MOST_POINTS:,} points") from None
-    except Exception as e:  # the library has many ways to fail, all about the bytes given
+        raise ModelError(f"has more than {MOST_POINTS:,} pixels") from None
+    except Exception as e:  # the library raises many kinds of errors, all caused by the bytes
         raise ModelError(f"is a broken image: {str(e) or type(e).__name__}") from None
 
 

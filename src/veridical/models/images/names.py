@@ -1,4 +1,4 @@
-"""Names of image embedders: the embedded one, ONNX folders, models that transformers runs."""
+"""Names of image embedders: embedded, ONNX folders, transformers models."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from veridical.models.folder import IMAGE_GRAPHS
 if TYPE_CHECKING:
     from veridical.core.protocols import ImageEmbedder
 
-#: Name of the embedded one.
+#: Name of the embedded model.
 DEFAULT = "efficientnet-lite0"
 FORMS = forms("image_embedder")
 _OPTIONS: dict[str, dict[str, Any]] = {"onnx": {}, "torch": {"revision": str}}
@@ -21,15 +21,15 @@ _OPTIONS: dict[str, dict[str, Any]] = {"onnx": {}, "torch": {"revision": str}}
 def load_image_embedder(
     spec: str = DEFAULT, *, threads: int | None = None, device: str | None = None
 ) -> ImageEmbedder:
-    """The image embedder that ``spec`` names (see :data:`FORMS`).
+    """Load the image embedder named by ``spec`` (see :data:`FORMS`).
 
     Args:
-        threads: threads of one forward.
+        threads: threads per forward.
         device: torch device, for torch back ends only.
 
     Raises:
         UsageError: ``spec`` has none of the known forms.
-        ModelError: the model cannot be loaded, or Pillow, which reads images, is not installed.
+        ModelError: the model cannot be loaded, or Pillow is not installed.
     """
     from veridical.models.images.decoding import need_pillow
 

@@ -1,4 +1,4 @@
-"""Image encoders in ONNX form, run by ONNX Runtime on the CPU. The embedded one is of them."""
+"""ONNX image encoders on the CPU, including the embedded one."""
 
 from __future__ import annotations
 
@@ -15,25 +15,27 @@ from veridical.models.images.preparing import CONFIG, VERSION, Preparation
 from veridical.models.images.vectors import ImageWindows
 from veridical.models.onnx import open_session, usable_processors, weight_files
 
-#: The one that comes with the package.
+#: The model in the package.
 EMBEDDED = Path(__file__).parents[1] / "data" / "efficientnet-lite0"
-#: Images per forward: more of them are no faster on a processor.
+#: Images per forward: more are not faster on a processor.
 BATCH = 8
 _INPUT = "pixel_values"
-#: Outputs that are an image's vector, the first that there is.
+#: Names of outputs with an image's vector; the first present one is used.
 _OUTPUTS = ("image_embeds", "pooler_output", "embeddings")
 
 
 class OnnxImageEmbedder(ImageWindows):
-    """A folder with an ONNX graph of ``pixel_values`` and a ``preprocessor_config.json``, as
-    exporters of CLIP and the like write them. Each forward runs on one thread; thread-safe.
+    """An image encoder in a folder with an ONNX graph.
+
+    The graph takes ``pixel_values``, and the folder has ``preprocessor_config.json``, as written by
+    exporters of CLIP and similar models. Each forward runs on one thread; thread-safe.
 
     Args:
-        threads: forwards side by side; default: the processors this process may use.
+        threads: concurrent forwards; default: the processors available to this process.
 
     Raises:
-        ModelError: a file is missing or broken, the graph wants other inputs, or none of its
-            outputs is one vector an image.
+        ModelError: a file is missing or broken, the graph has other inputs, or no output with one
+            vector per image.
     """
 
     def __init__(self, folder: str | Path, *, threads: int | None = None) -> None:
@@ -45,7 +47,7 @@ class OnnxImageEmbedder(ImageWindows):
         self._session = open_session(graph)
         inputs = [i.name for i in self._session.get_inputs()]
         if inputs != [_INPUT]:
-            raise ModelError(f"{graph}: inputs {inputs}; of an image encoder {_INPUT} alone")
+            raise ModelError(f"{graph} has inputs {inputs}; an image encoder has only {_INPUT}")
         shapes = {o.name: o.shape for o in self._session.get_outputs()}
         self._output = next((n for n in (*_OUTPUTS, *shapes) if len(shapes.get(n, ())) == 2), "")
         if not self._output:
@@ -61,6 +63,6 @@ class OnnxImageEmbedder(ImageWindows):
         points = self.prepared(batch)
         try:
             (vectors,) = self._session.run([self._output], {_INPUT: points})
-        except Exception as e:  # the library has a class for every way to fail
+        except Exception as e:  # the library has many classes of errors
             raise ModelError(f"{self.name}: {e}") from None
         return list(np.asarray(vectors, np.float32))

@@ -1,4 +1,4 @@
-"""What is done to an image before a model sees it, as ``preprocessor_config.json`` tells it."""
+"""Image preprocessing, as defined by ``preprocessor_config.json``."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ if TYPE_CHECKING:
     from PIL.Image import Image
 
 CONFIG = "preprocessor_config.json"
-#: Changed whenever the same image would be prepared in another way; part of a model's revision.
+#: Change it whenever the same image would be prepared differently; part of a model's revision.
 VERSION = "prepare-1"
-_LONGEST = 4096  # points of a side that a model may ask for
+_MAX_SIDE_PIXELS = 4096  # in a model's configuration
 
 
 @dataclass(frozen=True)
 class Preparation:
-    """Resizing, cutting out the middle, scaling and normalising, in this order.
+    """Resizing, cropping, scaling and normalising, in this order.
 
     Attributes:
-        size: (height, width) that the whole image is squeezed into; None where ``shortest`` says.
-        shortest: points of the shorter side, the other in proportion; None where ``size`` says.
-        resample: number of Pillow's filter: 2 bilinear, 3 bicubic.
-        crop: (height, width) of the middle that is cut out; None: nothing is.
-        factor: what points, from 0 to 255, are multiplied by.
-        mean, std: of each channel, subtracted and divided by.
+        size: (height, width) that the whole image is resized to; None if ``shortest`` is used.
+        shortest: pixels of the shorter side, keeping the aspect ratio; None if ``size`` is used.
+        resample: Pillow's filter number: 2 bilinear, 3 bicubic.
+        crop: (height, width) of the centre crop; None disables it.
+        factor: factor for pixel values from 0 to 255.
+        mean, std: mean and standard deviation of each channel, for normalising.
     """
 
     size: tuple[int, int] | None
@@ -45,15 +45,15 @@ class Preparation:
 
     @classmethod
     def read(cls, folder: Path) -> Preparation:
-        """Of a model folder.
+        """Read the preprocessing of a model folder.
 
         Raises:
-            ModelError: it has no such file, or the file asks for what is not known here.
+            ModelError: it has no such file, or an operation is not supported.
         """
         path = folder / CONFIG
         config = read_json(path, {})
         if not config:
-            raise ModelError(f"{folder} has no {CONFIG}: it is no model of images")
+            raise ModelError(f"{folder} has no {CONFIG}, so it is not an image model")
         try:
             size, shortest = None, None
             if config.get("do_resize", True):
@@ -73,23 +73,23 @@ class Preparation:
             )
             made._check()
         except (KeyError, TypeError, ValueError) as e:
-            raise ModelError(f"{path} tells no preparation that is known: {e!r}") from None
+            raise ModelError(f"{path} has an unsupported preprocessing: {e!r}") from None
         return made
 
     def _check(self) -> None:
         if self.crop is None and self.size is None:
-            raise ValueError("images of one size do not come of it")
+            raise ValueError("images would have different sizes")
         sides = [*(self.size or ()), *(self.crop or ())]
         sides += [] if self.shortest is None else [self.shortest]
-        if not all(0 < side <= _LONGEST for side in sides):
-            raise ValueError(f"sides of {sides} points")
+        if not all(0 < side <= _MAX_SIDE_PIXELS for side in sides):
+            raise ValueError(f"sides of {sides} pixels")
         if self.resample not in range(6) or not math.isfinite(self.factor):
             raise ValueError(f"resample {self.resample}, rescale_factor {self.factor}")
         if not all(map(math.isfinite, (*self.mean, *self.std))) or 0 in self.std:
             raise ValueError(f"image_mean {self.mean}, image_std {self.std}")
 
     def __call__(self, image: Image) -> Floats32:
-        """(3, height, width) float32 of an RGB image."""
+        """Return the (3, height, width) float32 array of an RGB image."""
         from PIL import Image as images
 
         filter = images.Resampling(self.resample)
@@ -105,20 +105,22 @@ class Preparation:
 
 
 def _in_proportion(size: tuple[int, int], shortest: int) -> tuple[int, int]:
-    """Width and height with a shorter side of ``shortest`` points, rounded down.
+    """Return width and height with a shorter side of ``shortest`` pixels, rounded down.
 
     Raises:
         ModelError: the longer side would be too long.
     """
     width, height = size
     longest = int(shortest * max(size) / min(size))
-    if longest > 4 * _LONGEST:
-        raise ModelError(f"has sides of {width} and {height} points: too unlike for this model")
+    if longest > 4 * _MAX_SIDE_PIXELS:
+        raise ModelError(
+            f"has sides of {width} and {height} pixels, too extreme an aspect ratio for this model"
+        )
     return (shortest, longest) if width <= height else (longest, shortest)
 
 
 def _middle(image: Image, height: int, width: int) -> Image:
-    """The middle of an image; where the image is smaller, black around it."""
+    """Return the centre of an image, with black borders if the image is smaller."""
     left, top = (image.width - width) // 2, (image.height - height) // 2
     return image.crop((left, top, left + width, top + height))
 
@@ -128,7 +130,7 @@ def _size(size: Any) -> tuple[tuple[int, int] | None, int | None]:
         if "longest_edge" in size:
             raise ValueError("size with longest_edge")
         return None, int(size["shortest_edge"])
-    if isinstance(size, int):  # as older files tell the shorter side
+    if isinstance(size, int):  # the shorter side, in older files
         return None, size
     return _sides(size), None
 

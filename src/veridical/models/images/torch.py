@@ -1,4 +1,4 @@
-"""Image encoders that transformers and torch run: CLIP, SigLIP, DINOv2, ViT and the like."""
+"""Image encoders by transformers: CLIP, SigLIP, DINOv2, ViT and others."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ BATCH = {"cpu": 8, "cuda": 64}
 
 
 class TorchImageEmbedder(ImageWindows, loading.TorchBackEnd):
-    """Any model of images that ``AutoModel`` can build from safetensors.
+    """An image model that ``AutoModel`` can build from safetensors.
 
-    The vector of an image is what the model itself holds comparable: of CLIP and SigLIP the
+    The vector of an image is the one the model is trained to compare: for CLIP and SigLIP the
     projected embedding (``get_image_features``), else the pooled output, else the first token.
-    Thread-safe. Arguments as :class:`~veridical.models.torch_loading.TorchBackEnd`.
+    Thread-safe. The arguments are those of :class:`~veridical.models.torch_loading.TorchBackEnd`.
 
     Raises:
-        ModelError: torch is missing, the model cannot be found or built, or tells no preparation
-            of images.
+        ModelError: torch is missing, the model cannot be found or built, or has no image
+            preprocessing.
     """
 
     def __init__(self, name_or_path: str | Path, **options: Unpack[loading.TorchOptions]) -> None:
@@ -40,7 +40,7 @@ class TorchImageEmbedder(ImageWindows, loading.TorchBackEnd):
         self._prepare = Preparation.read(root)
         config = read_json(root / "config.json", {})
         with loading.explained(root, config):
-            self._model = self._trained("AutoModel", "model of images")
+            self._model = self._trained("AutoModel", "image model")
         self.batch_tokens = BATCH.get(self._device.type, BATCH["cpu"])
         beside = [root / name for name in ("config.json", CONFIG)]
         files = [*loading.own_files(root, self._commit), *beside]
@@ -59,10 +59,10 @@ class TorchImageEmbedder(ImageWindows, loading.TorchBackEnd):
         return list(vectors.float().cpu().numpy().astype(np.float32))
 
     def _vectors(self, points: Any) -> Any:
-        """(n, d) tensor, not yet normalised."""
+        """Return an (n, d) tensor, not normalised."""
         features = getattr(self._model, "get_image_features", None)
         made = (self._model if features is None else features)(pixel_values=points)
-        if not hasattr(made, "keys"):  # releases of transformers before 5 give the tensor itself
+        if not hasattr(made, "keys"):  # transformers before 5 returns the tensor itself
             return made
         pooled = made.get("pooler_output")
         return made["last_hidden_state"][:, 0] if pooled is None else pooled

@@ -1,4 +1,4 @@
-"""What back ends of images share: windows of images, and vectors of unit length."""
+"""Shared base of image back ends: windows and unit vectors."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from veridical.models.images.preparing import Preparation
 
 
 class ImageWindows:
-    """An image is one window, of length 1, and its answer one vector.
+    """A back end in which an image is one window, of length 1, with one vector.
 
     Attributes:
-        width: of the vectors, once it is known.
+        width: width of the vectors, once known.
     """
 
     name: str
@@ -30,7 +30,7 @@ class ImageWindows:
         return [[Window(1, picture)] for picture in pictures]
 
     def prepared(self, batch: Sequence[Window]) -> Floats32:
-        """(n, 3, height, width) points of a batch.
+        """Return the (n, 3, height, width) pixels of a batch.
 
         Raises:
             ModelError: an image cannot be decoded.
@@ -38,7 +38,7 @@ class ImageWindows:
         return np.stack([self._prepare(decoded(window.content)) for window in batch])
 
     def assemble(self, windows: Sequence[Window], outputs: Sequence[Any]) -> Floats32:
-        """(d,) float32 of unit length.
+        """Return the (d,) float32 vector of unit length.
 
         Raises:
             ModelError: the vector is not finite, or has no direction.
@@ -46,9 +46,9 @@ class ImageWindows:
         (vector,) = outputs
         length = float(np.linalg.norm(vector.astype(np.float64)))
         if not 0 < length < np.inf:
-            raise ModelError(f"{self.name} gave a vector without a direction")
+            raise ModelError(f"{self.name} returned a zero vector")
         return np.asarray(vector / length, np.float32)
 
     def pretend(self, window: Window) -> Floats32:
-        """A vector that :meth:`run` might give."""
+        """Return a possible result of :meth:`run`."""
         return np.ones(self.width, np.float32)

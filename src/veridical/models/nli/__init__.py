@@ -1,1 +1,1 @@
-"""Back ends behind :class:`veridical.core.protocols.NliModel`."""
+"""NLI back ends of :class:`veridical.core.protocols.NliModel`."""

@@ -1,6 +1,8 @@
-"""AlignScore (Zha et al. 2023): an encoder with heads of three classes, of two, and of one value.
+"""AlignScore (Zha et al. 2023): an encoder with three heads.
 
-``veridical models convert`` makes the folder of the published checkpoint.
+The heads have three classes, two classes and one value.
+
+``veridical models convert`` creates the folder of the published checkpoint.
 """
 
 from __future__ import annotations
@@ -28,8 +30,8 @@ class Head(NamedTuple):
 
     Attributes:
         layer: its name in the checkpoint.
-        order: of what it answers.
-        value: the probabilities of its (batch, width) outputs.
+        order: order of its classes.
+        value: maps its (batch, width) outputs to probabilities.
     """
 
     layer: str
@@ -53,27 +55,27 @@ HEADS = {
     "bin": Head("bin_layer", SUPPORTED_LAST, _shares),
     "reg": Head("reg_layer", SUPPORTED_FIRST, _clipped),
 }
-#: Published names of how the model is asked: by a head, on chunks and sentences (``_sp``) or not.
+#: Published modes: a head, on chunks and sentences (``_sp``) or on the whole.
 MODES = tuple(head + form for head in HEADS for form in ("_sp", ""))
 
 
 class AlignScoreNli(WindowedNli):
-    """A folder with the published tensors (``base_model.*``, ``tri_layer.*``, ``bin_layer.*``,
-    ``reg_layer.*``) in ``model.safetensors``, the encoder's ``config.json``, and its tokenizer.
+    """AlignScore from a folder of its published tensors.
 
-    In the modes ``*_sp`` a premise is read in chunks of about 350 words (:func:`even_chunks`), a
-    hypothesis sentence by sentence, and a pair has the mean over its sentences: of P(entailment),
-    the greatest over chunks; of the two others, as :func:`~.pairs.merge` has them, capped. In the
-    others it is judged whole. What is longer than the encoder takes is windowed, where the
-    published code cuts it. The regression head's value is clipped to [0, 1] and stands for
-    P(entailment). Thread-safe.
+    The folder has the tensors (``base_model.*``, ``tri_layer.*``, ``bin_layer.*``, ``reg_layer.*``)
+    in ``model.safetensors``, the encoder's ``config.json``, and its tokenizer. In the modes
+    ``*_sp`` a premise is read in chunks of about 350 words (:func:`even_chunks`) and a hypothesis
+    by sentences. A pair takes the mean over its sentences: P(entailment) is the maximum over
+    chunks, and the other two are merged by :func:`~.pairs.merge`, capped. In other modes the pair
+    is judged whole. Longer inputs are windowed, where the published code truncates. The regression
+    head's value is clipped to [0, 1] and used as P(entailment). Thread-safe.
 
     Args:
-        name_or_path: folder, or the name of one that ``veridical models convert`` has made.
+        name_or_path: folder, or the name of one created by ``veridical models convert``.
         mode: one of :data:`MODES`; ``nli_sp`` is the published default.
 
     Raises:
-        UsageError: there is no such mode.
+        UsageError: the mode is unknown.
         ModelError: torch is missing, there is no such folder, it lacks tensors, or the answers to
             plain pairs do not fit the published order of classes (aligned, neutral, contradict).
     """
@@ -87,15 +89,15 @@ class AlignScoreNli(WindowedNli):
         threads: int | None = None,
     ) -> None:
         if mode not in MODES:
-            raise UsageError(f"AlignScore has no mode {mode!r}; known: {', '.join(MODES)}")
+            raise UsageError(f"unknown mode of AlignScore: {mode!r}; known: {', '.join(MODES)}")
         if name_or_path.endswith(".ckpt"):
             raise ModelError(
-                f"{name_or_path} is pickled, which is never read: "
+                f"{name_or_path} is pickled, which is not supported; run: "
                 f"veridical models convert {name_or_path}"
             )
         if name_or_path in SOURCES and not loading.converted(name_or_path).is_dir():
             raise ModelError(
-                f"{SOURCES[name_or_path]} is not here. Where there is a network: "
+                f"{SOURCES[name_or_path]} is not installed; run, with a network: "
                 f"{loading.convert_command(name_or_path)}"
             )
         super().__init__(name_or_path, device=device, threads=threads, revision=None)
@@ -119,7 +121,9 @@ class AlignScoreNli(WindowedNli):
 
         weights = self._root / "model.safetensors"
         if not weights.is_file():
-            raise ModelError(f"{self._root} has no model.safetensors: it is no AlignScore folder")
+            raise ModelError(
+                f"{self._root} has no model.safetensors, so it is not an AlignScore folder"
+            )
         settings = transformers.AutoConfig.from_pretrained(self._root, **loading.LOCAL)
         automatic: Any = transformers.AutoModel
         encoder = automatic.from_config(settings, trust_remote_code=False)
@@ -134,7 +138,7 @@ class AlignScoreNli(WindowedNli):
         heads = [tensors[n] for n in (f"{layer}.weight", f"{layer}.bias") if n in tensors]
         if report.missing_keys or len(heads) < 2:
             missing = ", ".join(report.missing_keys[:4] or [layer])
-            raise ModelError(f"{self._root} has no tensors for {missing}: it is no AlignScore")
+            raise ModelError(f"{self._root} has no tensors for {missing}, so it is not AlignScore")
         dtype = getattr(torch, self._dtype)
         self._encoder = encoder.to(self._device, dtype).eval()
         self._weight, self._bias = (head.to(self._device, dtype) for head in heads)

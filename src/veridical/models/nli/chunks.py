@@ -1,6 +1,7 @@
-"""Documents to chunks of whole sentences, as published checkpoints of fact checking read them.
+"""Chunking of documents as in published fact checkers.
 
-Sentences are ours (:mod:`veridical.text.sentences`), where the published code uses NLTK's.
+Chunks are whole sentences, split by :mod:`veridical.text.sentences`, where the published code uses
+NLTK.
 """
 
 from __future__ import annotations
@@ -9,20 +10,21 @@ from collections.abc import Callable
 
 from veridical.text.sentences import split_sentences
 
-#: Changed whenever a document would be chunked in another way; part of a model's revision.
+#: Change it whenever a document would be chunked differently; part of a model's revision.
 VERSION = "chunks-1"
 _LINE = "\n"
 
 
 def sentences_of(text: str) -> list[str]:
-    """Sentences of ``text``, at least one: of white space alone, the whole."""
+    """Return the sentences of ``text``, at least one; white space alone is one sentence."""
     return [s.text for s in split_sentences(text)] or [text]
 
 
 def even_chunks(text: str, words: int = 350) -> list[str]:
-    """Chunks of equally many sentences, about ``words`` words each: AlignScore's.
+    """Split a text into chunks with equal numbers of sentences and about ``words`` words
+    (AlignScore).
 
-    n sentences in m words give chunks of ``max(n // (m // words + 1), 1)`` sentences (Zha et al.
+    n sentences with m words give chunks of ``max(n // (m // words + 1), 1)`` sentences (Zha et al.
     2023, section 3.3, and the code published with it), with a space between sentences.
     """
     sentences = sentences_of(text)
@@ -31,14 +33,14 @@ def even_chunks(text: str, words: int = 350) -> list[str]:
 
 
 def filled_chunks(text: str, most: int, length: Callable[[str], int]) -> list[str]:
-    """Chunks of as many sentences as ``most`` allows: MiniCheck's.
+    """Split a text into chunks filled with sentences up to ``most`` (MiniCheck).
 
-    Lines are split apart, and line ends between sentences are kept, as the code published with
-    Tang et al. 2024 does. A sentence longer than ``most`` is a chunk of its own; what is blank is
-    no chunk, unless there is no other.
+    Lines are split, and line ends between sentences are kept, as in the published code of Tang et
+    al. 2024. A sentence longer than ``most`` is a separate chunk. Blank chunks are dropped, unless
+    there is no other.
 
     Args:
-        length: of a sentence, and of a line end, in the unit of ``most``.
+        length: returns the length of a sentence, or of a line end, in the unit of ``most``.
     """
     pieces: list[str] = []
     for line in text.split(_LINE):

@@ -1,4 +1,4 @@
-"""What the folder of an NLI model says of it, and what local back ends share."""
+"""Settings of an NLI model folder, and the local back ends' base."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ from veridical.models.nli.tokens import PairWindower, TokenRows
 
 
 class PairJudge(ABC):
-    """What local NLI back ends share: pairs in windows of token ids, and the order of classes.
+    """Base of local NLI back ends: token windows of pairs, and class order.
 
     Attributes:
-        contradicts: whether contradiction is a class of its own.
-        tells_words: whether it tells which words of a hypothesis are wrong.
+        contradicts: True if contradiction is a separate class.
+        tells_words: True if it marks wrong words of a hypothesis.
     """
 
     languages: frozenset[str] | None = None
@@ -45,7 +45,7 @@ class PairJudge(ABC):
 
     @abstractmethod
     def _answers(self, batch: Sequence[Window]) -> NDArray[np.float64]:
-        """(batch, classes) probabilities, in the model's own order."""
+        """Return (batch, classes) probabilities in the model's own order."""
 
     def windows(self, pairs: Sequence[Pair]) -> list[list[Window]]:
         return self._windower(pairs)
@@ -63,11 +63,11 @@ class NliSettings:
 
     Attributes:
         config: ``config.json``.
-        max_length: tokens of the longest pair, special tokens included.
-        takes_types: whether the model is given the tokenizer's token types, or none.
+        max_length: maximum tokens of a pair, including special tokens.
+        takes_types: True if the model takes the tokenizer's token types.
         pad: id of the padding token.
-        temperature: what logits are divided by (``calibration.json``; 1 without one).
-        stated: the classes in order, by the same file: ``veridical train checker`` writes them.
+        temperature: divisor of the logits (``calibration.json``; 1 without one).
+        stated: the classes in order, from the same file, as written by ``veridical train checker``.
     """
 
     root: Path
@@ -80,7 +80,8 @@ class NliSettings:
 
     @classmethod
     def read(cls, root: Path) -> NliSettings:
-        """
+        """Read the configuration of a folder.
+
         Raises:
             ModelError: a file cannot be read, or the temperature is not a positive number.
         """
@@ -90,7 +91,9 @@ class NliSettings:
         temperature = calibration.get("temperature", 1.0)
         classes = calibration.get("classes")
         if not isinstance(temperature, (int, float)) or not 0 < temperature < float("inf"):
-            raise ModelError(f"{root / 'calibration.json'}: temperature {temperature!r}")
+            raise ModelError(
+                f"{root / 'calibration.json'}: temperature must be positive, not {temperature!r}"
+            )
         inputs = tokenizer.get("model_input_names")
         listed = not isinstance(inputs, list) or "token_type_ids" in inputs
         pad = config.get("pad_token_id")
@@ -106,23 +109,23 @@ class NliSettings:
         )
 
     def types_of(self, model: Any) -> bool:
-        """Whether the torch ``model`` is given token types."""
+        """Return True if the torch ``model`` takes token types."""
         return self.takes_types and "token_type_ids" in inspect.signature(model.forward).parameters
 
     def rows(self, windower: PairWindower, batch: Sequence[Window]) -> TokenRows:
-        """The arrays of ``batch``; types are zero for models that are given none."""
+        """Return the arrays of ``batch``; types are zero for models without token types."""
         rows = windower.rows(batch, self.pad)
         return rows if self.takes_types else rows._replace(types=np.zeros_like(rows.types))
 
     def probabilities(self, logits: NDArray[np.floating]) -> NDArray[np.float64]:
-        """Softmax of (batch, classes) logits at the folder's temperature."""
+        """Apply softmax to (batch, classes) logits at the folder's temperature."""
         scaled = np.asarray(logits, dtype=np.float64) / self.temperature
         powers = np.exp(scaled - scaled.max(axis=1, keepdims=True))
         shares: NDArray[np.float64] = powers / powers.sum(axis=1, keepdims=True)
         return shares
 
     def stated_order(self, labels: str | None) -> Order | None:
-        """The order that is believed without asking the model: the user's, or the folder's."""
+        """Return the class order given by the user or the folder, which is trusted."""
         stated = labels if labels is not None else self.stated
         return None if stated is None else given_order(stated)
 
@@ -134,17 +137,17 @@ class NliSettings:
         labels: str | None,
         published: Order | None = None,
     ) -> Order:
-        """The order of the model's classes (see :func:`settle` and :func:`confirm`).
+        """Determine the order of the model's classes (see :func:`settle` and :func:`confirm`).
 
         Args:
-            logits: one forward.
-            labels: the order stated by the user; before what the folder states.
-            published: the order of a published checkpoint, whatever its configuration says.
+            logits: runs one forward.
+            labels: the order given by the user, which overrides the folder's.
+            published: the order of a published checkpoint, which overrides its configuration.
         """
         stated_order = self.stated_order(labels)
         pairs = [pair for pair, _ in PLAIN]
         if stated_order is not None:
-            pairs = pairs[:1]  # which tells how many outputs there are
+            pairs = pairs[:1]  # which shows the number of outputs
         plain = [w for ws in windower(pairs) for w in ws]
         if len(plain) != len(pairs):
             raise ModelError(f"{name}: windows of {self.max_length} tokens are too short")
@@ -155,6 +158,8 @@ class NliSettings:
         return settle(config_names(self.config), answers, name, stated_order)
 
     def revision(self, files: Iterable[Path], order: Order, *parts: object) -> str:
-        """16 hex digits over weights, tokenizer, labels, temperature, windowing and ``parts``."""
+        """Return 16 hex digits over weights, tokenizer, labels, temperature, windowing and
+        ``parts``.
+        """
         settings = (self.max_length, self.takes_types, self.pad, self.temperature, order.classes)
         return digest_of((settings, windows.VERSION, pairs.VERSION, parts), files)

@@ -1,6 +1,6 @@
-"""HHEM-2.1-Open (Vectara): the encoder of Flan-T5 with a classifier over its first token.
+"""HHEM-2.1-Open (Vectara): Flan-T5's encoder with a first-token classifier.
 
-The repository comes with code of its own, which is not run: its tensors are read here.
+The repository's own code is not run; its tensors are loaded here.
 """
 
 from __future__ import annotations
@@ -17,28 +17,28 @@ from veridical.models.nli.windowed import SUPPORTED_LAST, WindowedNli
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-#: What the model was trained on (its card): the first token is the one that is classified.
+#: The training prompt (from its card); the first token is classified.
 PROMPT = (
     "<pad> Determine if the hypothesis is true given the premise?\n\n"
     "Premise: {text1}\n\nHypothesis: {text2}"
 )
-#: Tokens of a window: the length its card gives figures for. Nothing in the architecture bounds
-#: it, but attention to all of a longer text takes memory by the square.
+#: Maximum tokens of a window: the length evaluated in its card. The architecture has no limit, but
+#: attention needs memory in the square of the length.
 LONGEST = 2048
-_WHOLE = "transformer."  # what the tensors' names begin with, perhaps after "t5."
+_PREFIX = "transformer."  # of the tensors' names, optionally after "t5."
 _LAYER = "encoder.block.{}.layer."
 
 
 class HhemNli(WindowedNli):
-    """A folder or hub repository with the published tensors in ``model.safetensors``.
+    """HHEM from a folder or hub repository with its published tensors.
 
-    The encoder's sizes are those of the tensors. The tokenizer is the repository's own or, where
-    it has none, that of the model it was made from. P(entailment) is that of class 1,
-    "consistent"; the rest stands as neutral. Texts longer than :data:`LONGEST` are windowed.
+    The tensors are in ``model.safetensors`` and determine the encoder's sizes. The tokenizer is the
+    repository's own or, if missing, that of the base model. P(entailment) is that of class 1,
+    "consistent"; the rest counts as neutral. Texts longer than :data:`LONGEST` are windowed.
     Thread-safe.
 
     Raises:
-        ModelError: torch is missing, the model cannot be had, lacks tensors or is made for
+        ModelError: torch is missing, the model is unavailable, lacks tensors or was trained with
             another prompt, or its answers to plain pairs do not fit the published order.
     """
 
@@ -47,8 +47,8 @@ class HhemNli(WindowedNli):
         config = read_json(self._root / "config.json", {})
         prompt = config.get("prompt", PROMPT)
         if prompt != PROMPT:
-            raise ModelError(f"{self.name} is made for another prompt: {prompt!r:.80}")
-        with loading.explained(self._root, {}):  # that it comes with code is known
+            raise ModelError(f"{self.name} was trained with another prompt: {prompt!r:.80}")
+        with loading.explained(self._root, {}):  # its custom code is expected
             self._build()
             place = self._root
             if not loading.has_tokenizer(place):
@@ -71,20 +71,20 @@ class HhemNli(WindowedNli):
 
         weights = self._root / "model.safetensors"
         if not weights.is_file():
-            raise ModelError(f"{self._root} has no model.safetensors: it is no HHEM")
+            raise ModelError(f"{self._root} has no model.safetensors, so it is not HHEM")
         tensors = {n.removeprefix("t5."): t for n, t in load_file(weights).items()}
         heads = [tensors[n] for n in ("classifier.weight", "classifier.bias") if n in tensors]
-        parts = {n.removeprefix(_WHOLE): t for n, t in tensors.items() if n.startswith(_WHOLE)}
-        # One matrix under two names, of which a file holds at least one.
+        parts = {n.removeprefix(_PREFIX): t for n, t in tensors.items() if n.startswith(_PREFIX)}
+        # One matrix under two names, of which a file has at least one.
         words = parts.get("shared.weight", parts.get("encoder.embed_tokens.weight"))
         if words is None or len(heads) < 2:
-            raise ModelError(f"{self._root} has no embeddings or no classifier: it is no HHEM")
+            raise ModelError(f"{self._root} has no embeddings or no classifier, so it is not HHEM")
         parts |= {"shared.weight": words, "encoder.embed_tokens.weight": words}
         encoder = transformers.T5EncoderModel(_config(parts))
         report = encoder.load_state_dict(parts, strict=False)
         if report.missing_keys or report.unexpected_keys:
             odd = ", ".join([*report.missing_keys, *report.unexpected_keys][:4])
-            raise ModelError(f"{self._root}: its tensors are not HHEM's: {odd}")
+            raise ModelError(f"{self._root} has tensors that are not HHEM's: {odd}")
         dtype = getattr(torch, self._dtype)
         self._encoder = encoder.to(self._device, dtype).eval()
         self._weight, self._bias = (head.to(self._device, dtype) for head in heads)
@@ -100,7 +100,7 @@ class HhemNli(WindowedNli):
 def _template(tokenizer: Any) -> Template:
     pad, end = tokenizer.token_to_id("<pad>"), tokenizer.token_to_id("</s>")
     if pad is None or end is None:
-        raise ModelError("the tokenizer has no <pad> or </s>: it is not T5's")
+        raise ModelError("the tokenizer has no <pad> or </s>, so it is not T5's")
     head, _, tail = PROMPT.removeprefix("<pad>").partition(" {text1}")
     between = tail.removesuffix(" {text2}")
     ids = [tokenizer.encode(text, add_special_tokens=False).ids for text in (head, between)]
@@ -108,7 +108,7 @@ def _template(tokenizer: Any) -> Template:
 
 
 def _config(tensors: dict[str, Any]) -> Any:
-    """The encoder's configuration, by the shapes of its tensors (T5 1.0 or 1.1)."""
+    """Derive the encoder's configuration from the shapes of its tensors (T5 1.0 or 1.1)."""
     import transformers
 
     first = _LAYER.format(0)

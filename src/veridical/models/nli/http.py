@@ -21,9 +21,9 @@ from veridical.text.sentences import split_sentences
 
 _NUMBERED = re.compile(r"(?:label[_ ]?)?(\d+)", re.IGNORECASE)
 _WORD = re.compile(r"\w+")
-#: How far from 1 the probabilities of a server in half precision may sum.
+#: Tolerance of the sum of probabilities, for a server in half precision.
 _SLACK = 0.01
-#: Bytes of a reply: a few labels for each of 32 pairs.
+#: Maximum bytes of a reply: a few labels for each of 32 pairs.
 _LONGEST_REPLY = 2**20
 
 
@@ -31,23 +31,23 @@ class HttpNli(HttpBackEnd):
     """Probabilities from ``/predict`` of a text-embeddings-inference server.
 
     Pairs longer than ``max_characters`` are windowed by characters, at the ends of sentences or
-    words; the server is asked not to truncate. Redirects are not followed. Thread-safe.
+    words; truncation by the server is disabled. Redirects are not followed. Thread-safe.
 
     Args:
         url: base address, such as ``http://host:8080``; ``/predict`` is appended.
         labels: the model's classes in its own order, separated by commas, for servers that name
-            them ``LABEL_0`` and so on. Without them the server is asked about a few plain pairs
-            when the model is loaded, which its labels must fit.
-        key_variable: environment variable that holds the bearer token; unset sends none.
-        timeout: seconds for each attempt.
-        attempts: tries per request (see :class:`~veridical.models.json_client.JsonClient`).
-        max_characters: longest premise and hypothesis together.
+            them ``LABEL_0`` and so on. Without them the labels are tested on a few plain pairs when
+            the model is loaded.
+        key_variable: environment variable with the bearer token; unset sends none.
+        timeout: timeout in seconds per attempt.
+        attempts: attempts per request (see :class:`~veridical.models.json_client.JsonClient`).
+        max_characters: maximum characters of premise and hypothesis together.
 
     Raises:
         UsageError: ``labels`` are not the classes of an NLI model, or the address or
-            ``max_characters`` is unusable.
-        ModelError: when loaded and from ``run``, when the server cannot be reached, refuses, or
-            answers with anything but one probability for each class of each pair.
+            ``max_characters`` is invalid.
+        ModelError: on loading and from ``run``, if the server cannot be reached, refuses, or does
+            not return one probability for each class of each pair.
     """
 
     def __init__(
@@ -112,7 +112,7 @@ class HttpNli(HttpBackEnd):
         return order
 
     def _in_order(self, scores: dict[str, float]) -> NDArray[np.float64]:
-        """(1, classes) probabilities in the model's own order."""
+        """Return (1, classes) probabilities in the model's own order."""
         if self._names is None:
             plain = order_of(list(scores))
             by_class = {
@@ -135,7 +135,7 @@ class HttpNli(HttpBackEnd):
         return classes[number] if number is not None and number < len(classes) else None
 
     def _predict(self, texts: Sequence[tuple[str, str]]) -> list[dict[str, float]]:
-        """Probabilities by label of each (premise, hypothesis)."""
+        """Request the probabilities by label of each (premise, hypothesis)."""
         reply = self._client.post(
             {"inputs": [list(pair) for pair in texts], "truncate": False, "raw_scores": False}
         )
@@ -168,7 +168,7 @@ def _number(name: str) -> int | None:
 
 
 class _Characters(Measured):
-    """A text as characters; its terms are words."""
+    """A text measured in characters; its terms are words."""
 
     def __init__(self, text: str) -> None:
         super().__init__(len(text))

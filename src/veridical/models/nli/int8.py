@@ -1,4 +1,4 @@
-"""An 8-bit graph of a float32 one, the agreement that lets it be used, and where it is kept."""
+"""8-bit NLI graphs: conversion, agreement with float32, and storage."""
 
 from __future__ import annotations
 
@@ -23,43 +23,45 @@ from veridical.models.onnx_file import OnnxFile, OnnxNode, node
 from veridical.models.onnx_graph import MICROSOFT, multiplies_exactly, wire_integers
 from veridical.weights import cache_folder
 
-#: Changes with what is done to make a graph, and with what it must agree with.
+#: Change it with the conversion and with the agreement test.
 _MADE_BY = 3
-#: The greatest absolute value of each channel of tensors, by their names.
+#: Maximum absolute value of each channel of tensors, by their names.
 Ranges = dict[str, NDArray[np.float32]]
 _DAMAGED = (OSError, EOFError, ValueError, zipfile.BadZipFile, zlib.error)
-#: Of a model folder: the greatest absolute value of each channel before each product.
+#: File in a model folder: maximum absolute value of each channel before each product.
 RANGES = "ranges.npz"
-#: Share of the agreement pairs that must keep their most probable class.
+#: Minimum share of the agreement pairs with the same most probable class.
 SAME_CLASS = 0.95
-#: What the two operators of attention have in common.
+#: Attributes shared by the two attention operators.
 _OF_ATTENTION = ("num_heads", "mask_filter_value", "scale", "unidirectional")
-#: Share of the outliers' spread that goes to the weights (the paper's alpha).
+#: Share of the outliers' range moved to the weights (the paper's alpha).
 _SMOOTHED = 0.5
 _LEAST = 1e-5
-_STEPS, _ZERO = 127, 128  # of a byte on either side of what stands for 0
-_DISTANCES = 2  # axis of a bias (1, heads, distances) that depends on how far tokens are apart
-_NORMALISES = 17  # version of ONNX from which normalisation is an operator
-#: Greatest mean difference of a probability, over pairs and classes.
+_STEPS, _ZERO = 127, 128  # steps of a byte on each side of its zero point
+_DISTANCES = 2  # axis of a relative position bias (1, heads, distances)
+_NORMALISES = 17  # first ONNX version with a normalisation operator
+#: Maximum mean difference of a probability, over pairs and classes.
 DIFFERENCE = 0.03
 
 
 def need_exact_products(name: str) -> None:
-    """
+    """Check that this processor sums products of 8-bit numbers exactly.
+
     Raises:
         ModelError: this processor does not sum products of 8-bit numbers exactly.
     """
     if not multiplies_exactly():
         raise ModelError(
-            f"{name}: this processor cuts sums of products of 8-bit numbers (it has "
-            "no instructions for them, such as AVX512-VNNI), so int8 would give other numbers "
-            "here than elsewhere. Use float32"
+            f"{name}: this processor saturates sums of products of 8-bit numbers (it has "
+            "no instructions for them, such as AVX512-VNNI), so int8 would give other results "
+            "than on other processors; use float32"
         )
 
 
 def shipped_ranges(folder: Path) -> Ranges | None:
-    """The ranges (see :func:`ranges_of`) that a model folder brings, by which its 8-bit form was
-    found to agree with float32; None where it brings none.
+    """Read the ranges (see :func:`ranges_of`) in a model folder, or return None.
+
+    The 8-bit form made with them has been tested to agree with float32.
 
     Raises:
         ModelError: the file is damaged.
@@ -72,8 +74,10 @@ def shipped_ranges(folder: Path) -> Ranges | None:
 
 
 def kept_ranges(revision: str) -> Ranges | None:
-    """The ranges that an earlier start has kept of the model with this ``revision``; None where
-    there are none, or they are damaged."""
+    """Read the ranges stored by an earlier start for the model with this ``revision``.
+
+    Returns None if there are none, or they are damaged.
+    """
     try:
         return _read(_kept(revision))
     except _DAMAGED:
@@ -86,8 +90,10 @@ def _read(path: Path) -> Ranges:
 
 
 def keep_ranges(revision: str, ranges: Mapping[str, NDArray[np.float32]]) -> None:
-    """Keep ranges that led to agreement for later starts. Where nothing can be written they are
-    measured anew each time."""
+    """Store ranges that led to agreement for later starts.
+
+    If the cache cannot be written they are measured each time.
+    """
     path = _kept(revision)
     try:
         path.parent.mkdir(parents=True, exist_ok=True, mode=PRIVATE_FOLDER)
@@ -105,7 +111,7 @@ def content_of(ranges: Mapping[str, NDArray[np.float32]]) -> bytes:
 
 
 def _kept(revision: str) -> Path:
-    """The file for what depends on the model, on this package and on what runs the graph."""
+    """Return the file for data that depend on the model, this package and the runtime."""
     import onnxruntime
 
     key = json.dumps([_MADE_BY, revision, onnxruntime.__version__])
@@ -113,8 +119,9 @@ def _kept(revision: str) -> Path:
 
 
 def ranges_of(graph: Path, feeds: Sequence[Mapping[str, NDArray[Any]]]) -> Ranges:
-    """Return the greatest absolute value in each channel of the inputs of the products that
-    :func:`int8_graph` makes, over forwards of ``feeds``.
+    """Measure the maximum absolute value per channel of the inputs of products.
+
+    The products are those that :func:`int8_graph` converts, over forwards of ``feeds``.
 
     Raises:
         ModelError: the file cannot be read or run.
@@ -132,15 +139,15 @@ def ranges_of(graph: Path, feeds: Sequence[Mapping[str, NDArray[Any]]]) -> Range
 
 
 def int8_graph(graph: Path, ranges: Mapping[str, NDArray[np.float32]]) -> OnnxFile:
-    """Return the 8-bit form of an ONNX file: products of weights become products of bytes.
+    """Convert an ONNX file to 8 bits: products of weights become products of bytes.
 
-    Weights get one scale a column and are rounded once. Each row of activations (a token) is
-    rounded by its own greatest value, so that no result depends on what else is in a batch.
-    Before that, channels with outliers hand them over to the weights (SmoothQuant, Xiao et al.
-    2023, eq. 3 and 4), by their ``ranges``. Weights that stay packed in the file stay so.
+    Weights get one scale per column and are rounded once. Each row of activations (a token) is
+    rounded by its own maximum, so no result depends on the rest of a batch. Before that, outliers
+    of channels are moved to the weights (SmoothQuant, Xiao et al. 2023, eq. 3 and 4), by their
+    ``ranges``. Other packed weights in the file stay packed.
 
     Raises:
-        ModelError: the file cannot be read, or holds no product of weights.
+        ModelError: the file cannot be read, or has no product of weights.
     """
     file = _prepared(graph)
     producers = file.producers()
@@ -152,25 +159,25 @@ def int8_graph(graph: Path, ranges: Mapping[str, NDArray[np.float32]]) -> OnnxFi
         else:
             nodes += _rounded(one, matrix, ranges.get(one.inputs[0]), file)
     if len(nodes) == len(file.nodes):
-        raise ModelError(f"{graph} holds no product of weights: it has no int8 form")
+        raise ModelError(f"{graph} has no product of weights, so it has no int8 form")
     file.nodes = nodes
     file.prune()
     return file
 
 
 def _prepared(graph: Path) -> OnnxFile:
-    """The file with its operators taken apart."""
+    """Read the file and split its fused operators."""
     file = OnnxFile.read(graph)
     producers = file.producers()
     file.nodes = [n for one in file.nodes for n in _apart(one, file, producers)]
-    file.prune()  # of the tables that were turned
+    file.prune()  # drop the transposed tables
     return file
 
 
 def _matrix(
     one: OnnxNode, file: OnnxFile, producers: Mapping[str, OnnxNode]
 ) -> NDArray[np.float32] | None:
-    """The weights of a product of activations by a matrix with several columns; None of others."""
+    """Return the weights of a product of activations by a matrix of several columns, or None."""
     if one.operator != "MatMul" or file.constant(one.inputs[0], producers) is not None:
         return None
     matrix = file.constant(one.inputs[1], producers)
@@ -185,8 +192,10 @@ def _rounded(
     widest: NDArray[np.float32] | None,
     file: OnnxFile,
 ) -> list[OnnxNode]:
-    """A product by rounded rows and a rounded matrix. The scales of rows are left out of the sums
-    and multiplied at the end."""
+    """Build a product of rounded rows and a rounded matrix.
+
+    The scales of rows are omitted from the sums and multiplied at the end.
+    """
     source, (name,) = product.inputs[0], product.outputs
     nodes = []
     if widest is not None:
@@ -206,7 +215,7 @@ def _rounded(
         int8_least=np.array(_LEAST, np.float32),
         int8_last=np.array([-1], np.int64),
     )
-    if file.opset < 18:  # the axes were an attribute
+    if file.opset < 18:  # axes are an attribute before version 18
         greatest = node("ReduceMax", [f"{name}_absolute"], [f"{name}_greatest"], keepdims=1)
         greatest = greatest._replace(rest=greatest.rest + wire_integers("axes", [-1]))
     else:
@@ -230,9 +239,11 @@ def _rounded(
 
 
 def _apart(one: OnnxNode, file: OnnxFile, producers: Mapping[str, OnnxNode]) -> list[OnnxNode]:
-    """The same function without what is slow: attention that holds its projections in float32;
-    the sum that is normalised at once, which takes four times as long as the two by themselves;
-    single numbers gathered from a table of distances."""
+    """Replace slow operators by equivalent nodes.
+
+    These are attention with projections in float32, the fused sum and normalisation, and gathers of
+    single numbers from a table of distances.
+    """
     if one.operator == "Attention":
         matrix = file.constant(one.inputs[1], producers)
         past = any(one.inputs[4:5]) or any(one.outputs[1:])
@@ -248,8 +259,9 @@ def _apart(one: OnnxNode, file: OnnxFile, producers: Mapping[str, OnnxNode]) -> 
 
 
 def _projected(attention: OnnxNode, width: int, file: OnnxFile) -> list[OnnxNode]:
-    """An attention node as a product by its weights, of ``width`` columns, and the attention of
-    what comes out."""
+    """Split an attention node into a product by its weights, of ``width`` columns, and
+    attention.
+    """
     made = attention.outputs[0]
     told = attention.attributes()
     sizes = told.pop("qkv_hidden_sizes", None) or [width // 3] * 3
@@ -266,8 +278,10 @@ def _projected(attention: OnnxNode, width: int, file: OnnxFile) -> list[OnnxNode
 
 
 def _by_rows(gather: OnnxNode, table: NDArray[Any], file: OnnxFile) -> list[OnnxNode]:
-    """A gather along the last axis of (1, heads, distances) weights as one of whole rows, turned
-    back: single numbers are gathered eight times as slowly."""
+    """Replace a gather along the last axis of (1, heads, distances) by one of whole rows.
+
+    The result is transposed back. Gathering single numbers is slow.
+    """
     (name,) = gather.outputs
     file.weights[f"{name}_rows"] = np.ascontiguousarray(np.moveaxis(table, _DISTANCES, 0))
     turned = node("Transpose", [f"{name}_gathered"], [name])
@@ -278,8 +292,10 @@ def _by_rows(gather: OnnxNode, table: NDArray[Any], file: OnnxFile) -> list[Onnx
 
 
 def _summed(one: OnnxNode) -> list[OnnxNode]:
-    """A normalised sum as the sum, which may be asked for too, and its normalisation. ``Sum`` and
-    not ``Add``: ONNX Runtime would make one operator of that again."""
+    """Split a normalised sum into a sum, which may be an output too, and its normalisation.
+
+    It uses ``Sum`` instead of ``Add``, as ONNX Runtime would fuse the latter again.
+    """
     added = [one.inputs[0], one.inputs[1], *filter(None, one.inputs[4:5])]
     total = (*one.outputs[3:4], "")[0] or f"{one.outputs[0]}_sum"
     epsilon = one.attributes().get("epsilon", 1e-12)
@@ -303,21 +319,21 @@ def require_agreement(
     difference = float(np.abs(exact - quantised).mean())
     if not (same >= SAME_CLASS and difference <= DIFFERENCE):
         raise ModelError(
-            f"{name}: int8 gives the class of float32 for {same:.1%} of {len(exact)} pairs and "
+            f"{name}: int8 has the class of float32 for {same:.1%} of {len(exact)} pairs and "
             f"probabilities that differ by {difference:.3f} on average; at least {SAME_CLASS:.0%} "
-            f"and at most {DIFFERENCE} are needed. Use float32"
+            f"and at most {DIFFERENCE} are required; use float32"
         )
 
 
 @cache
 def agreement_pairs() -> list[Pair]:
-    """Short and long pairs of many subjects, both ways round, on which precisions are compared."""
+    """Return short and long pairs on many subjects, in both orders, for comparing precisions."""
     pairs = _written_pairs()
     return [*pairs, *(Pair(p.hypothesis, p.premise) for p in pairs)]
 
 
 def range_pairs() -> list[Pair]:
-    """Other pairs of the same texts, over which the ranges of activations are taken."""
+    """Return other pairs of the same texts, for measuring the ranges of activations."""
     pairs = _written_pairs()
     return [
         Pair(p.premise, q.hypothesis) for p, q in zip(pairs, pairs[1:] + pairs[:1], strict=True)

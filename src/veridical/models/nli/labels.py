@@ -1,7 +1,7 @@
-"""Which output of a model stands for which class, and whether that can be believed.
+"""Order of a model's classes, and its verification.
 
-Models number their classes in every order, and some configurations name them wrongly or not at
-all. Names are therefore held against the model's answers on a few pairs whose class is plain.
+Models order their classes differently, and some configurations name them wrongly or not at all. So
+names are tested against the model's answers on a few pairs with an obvious class.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from veridical.core.protocols import LABELS, Pair
 from veridical.errors import ModelError, UsageError
 
 ENTAILMENT, NEUTRAL, CONTRADICTION = LABELS
-#: The class that two-way heads set against entailment when they do not tell why.
+#: The other class of two-way heads, if it is not specified.
 REST = "not_entailment"
 _NAMES = {
     **dict.fromkeys(("entailment", "entail", "entails", "entailed"), ENTAILMENT),
@@ -29,7 +29,7 @@ _NAMES = {
 }
 _HEADS = ({ENTAILMENT, NEUTRAL, CONTRADICTION}, {ENTAILMENT, CONTRADICTION}, {ENTAILMENT, REST})
 
-#: Pairs whose class no model of use gets wrong, two of each class.
+#: Pairs that every useful model classifies correctly, two of each class.
 PLAIN: tuple[tuple[Pair, str], ...] = (
     (Pair("A man is playing a guitar on a stage.", "A man is playing a guitar."), ENTAILMENT),
     (
@@ -45,7 +45,7 @@ PLAIN: tuple[tuple[Pair, str], ...] = (
 
 @dataclass(frozen=True)
 class Order:
-    """The class that each output of a model stands for.
+    """The class of each output of a model.
 
     Attributes:
         classes: one of :data:`LABELS` or ``not_entailment`` for each output, in order.
@@ -55,12 +55,14 @@ class Order:
 
     @property
     def contradicts(self) -> bool:
-        """Whether contradiction is a class of its own."""
+        """Return True if contradiction is a separate class."""
         return CONTRADICTION in self.classes
 
     def __call__(self, probabilities: NDArray[np.floating]) -> NDArray[np.float32]:
-        """(n, classes) -> (n, 3) in the order of LABELS; ``not_entailment`` stands as neutral,
-        and a class that the model has not is 0."""
+        """Map (n, classes) to (n, 3) probabilities in the order of LABELS.
+
+        ``not_entailment`` becomes neutral, and missing classes are 0.
+        """
         rows = np.zeros((len(probabilities), len(LABELS)), dtype=np.float32)
         for output, name in enumerate(self.classes):
             rows[:, LABELS.index(NEUTRAL if name == REST else name)] = probabilities[:, output]
@@ -68,12 +70,12 @@ class Order:
 
 
 def class_of(name: str) -> str | None:
-    """The class that a label plainly names, in any case and spelling; None if it names none."""
+    """Return the class that a label names, in any case and spelling, or None."""
     return _NAMES.get(re.sub("[^a-z]", "", name.lower()))
 
 
 def order_of(names: Sequence[str]) -> Order | None:
-    """The order that labels name; None where they do not plainly name the classes of a head."""
+    """Return the order that the labels name, or None if they do not name the classes of a head."""
     classes = [class_of(name) for name in names]
     known = tuple(c for c in classes if c is not None)
     if len(known) < len(names) or len(set(known)) < len(known) or set(known) not in _HEADS:
@@ -82,7 +84,7 @@ def order_of(names: Sequence[str]) -> Order | None:
 
 
 def given_order(text: str) -> Order:
-    """The order that a user states: class names separated by commas, output 0 first.
+    """Parse the order given by a user: class names separated by commas, output 0 first.
 
     Raises:
         UsageError: they are not the classes of a head.
@@ -90,12 +92,14 @@ def given_order(text: str) -> Order:
     order = order_of(text.split(","))
     if order is None:
         heads = " or ".join(",".join(LABELS if len(h) == 3 else sorted(h)) for h in _HEADS)
-        raise UsageError(f"labels={text}: the model's classes in its own order: {heads}")
+        raise UsageError(
+            f"labels must be the model's classes in its own order ({heads}), not {text}"
+        )
     return order
 
 
 def config_names(config: dict[str, Any]) -> list[str]:
-    """Labels by ``id2label`` of a configuration, or by ``label2id`` where that is plainer."""
+    """Return the labels by ``id2label`` of a configuration, or by ``label2id`` if it is clearer."""
     by_id = {str(k): str(v) for k, v in _mapping(config, "id2label").items()}
     by_label = {str(v): str(k) for k, v in _mapping(config, "label2id").items()}
     lists = [[m[str(i)] for i in range(len(m)) if str(i) in m] for m in (by_id, by_label)]
@@ -106,33 +110,34 @@ def config_names(config: dict[str, Any]) -> list[str]:
 def settle(
     names: Sequence[str], answers: NDArray[np.floating], where: str, stated: Order | None = None
 ) -> Order:
-    """The order of a model's classes, by its labels and its answers.
+    """Determine the order of a model's classes from its labels and answers.
 
-    A stated order is believed. Labels that name the classes are believed if the model's answers on
-    :data:`PLAIN` agree. Without such labels, the answers of a three-way head alone may tell.
-    They agree if the right class is the most probable one in all but one pair of six (all four
-    where neutral ones do not apply), at a mean probability of at least 1/6 above chance; without
+    A given order is trusted. Labels that name the classes are accepted if the model's answers on
+    :data:`PLAIN` agree. Without such labels, the answers of a three-way head alone decide. They
+    agree if the right class is the most probable one in at least five of six pairs (all four if
+    neutral pairs do not apply), with a mean probability of at least 1/6 above chance; without
     labels, in all six.
 
     Args:
         names: the model's labels, output 0 first; may be fewer than its outputs, or empty.
         answers: (pairs, classes) its probabilities on the premises and hypotheses of ``PLAIN``.
         where: the model's name, for messages.
-        stated: the order that the user states.
+        stated: the order given by the user.
 
     Raises:
-        ModelError: the number of outputs is not that of the labels, or the order cannot be told.
+        ModelError: the number of outputs differs from the labels, or the order cannot be
+            determined.
     """
     outputs = answers.shape[1]
     if not np.isfinite(answers).all():
-        raise ModelError(f"{where} gave probabilities that are not finite on plain pairs")
+        raise ModelError(f"{where} returned probabilities that are not finite on plain pairs")
     order = stated or order_of(names)
     if order is not None and len(order.classes) != outputs:
         listed = ", ".join(order.classes)
         raise ModelError(f"{where} has {outputs} outputs, not one each for {listed}")
     if stated is not None:
         return stated
-    advice = "state the order of its classes in the model's name, such as ?labels=" + ",".join(
+    advice = "set the order of its classes in the model's name, such as ?labels=" + ",".join(
         LABELS if outputs != 2 else (ENTAILMENT, CONTRADICTION)
     )
     listed = ", ".join(map(repr, names)) or "none"
@@ -141,8 +146,8 @@ def settle(
         if right < total - total // 6 or mean < 1 / outputs + 1 / 6:
             raise ModelError(
                 f"{where}: its labels ({listed}) do not fit its answers: {right} of {total} plain "
-                f"pairs right, mean probability {mean:.2f}. It may be untrained, or no NLI model, "
-                f"or its labels are in another order: then {advice}"
+                f"pairs right, mean probability {mean:.2f}. It may be untrained, not an NLI model, "
+                f"or its labels are in another order; in that case {advice}"
             )
         return order
     if outputs == len(LABELS):
@@ -153,30 +158,30 @@ def settle(
     elif outputs != 2:
         raise ModelError(f"{where} has {outputs} outputs; an NLI model has two or three classes")
     raise ModelError(
-        f"{where}: which output is which class cannot be told from its labels ({listed}) nor from "
-        f"its answers to plain pairs: {advice}"
+        f"{where}: the order of its classes is unclear from its labels ({listed}) and from "
+        f"its answers to plain pairs; {advice}"
     )
 
 
 def confirm(order: Order, answers: NDArray[np.floating], where: str) -> None:
-    """Hold the published order of a checkpoint's classes against its answers.
+    """Test the published order of a checkpoint's classes against its answers.
 
-    The checkpoint may be another than its name says, or its head may have been turned round since.
-    The published order must therefore give the right classes of :data:`PLAIN` a mean probability
-    no lower than any other order of the same classes does.
+    The name may belong to another checkpoint, or the order of its head may have changed. So the
+    published order must give the right classes of :data:`PLAIN` at least the mean probability of
+    any other order.
 
     Args:
         answers: (pairs, classes) its probabilities on the premises and hypotheses of ``PLAIN``.
         where: the model's name, for messages.
 
     Raises:
-        ModelError: the number of outputs is another, or another order fits better.
+        ModelError: the number of outputs differs, or another order fits better.
     """
     if answers.shape[1] != len(order.classes):
         listed = ", ".join(order.classes)
         raise ModelError(f"{where} has {answers.shape[1]} outputs, not one each for {listed}")
     if not np.isfinite(answers).all():
-        raise ModelError(f"{where} gave probabilities that are not finite on plain pairs")
+        raise ModelError(f"{where} returned probabilities that are not finite on plain pairs")
     orders = [Order(classes) for classes in permutations(order.classes)]
     best = max(orders, key=lambda o: (_fit(o, answers)[2], o == order))
     if best != order:
@@ -189,9 +194,10 @@ def confirm(order: Order, answers: NDArray[np.floating], where: str) -> None:
 
 
 def _fit(order: Order, answers: NDArray[np.floating]) -> tuple[int, int, float]:
-    """Plain pairs answered rightly, pairs that apply, and the mean probability of the right class.
+    """Return plain pairs answered correctly, applicable pairs, and the right class's mean
+    probability.
 
-    To a head without neutral, neutral pairs apply only if the rest is its other class.
+    Neutral pairs apply to a head without neutral only if its other class is the rest.
     """
     right, chances = 0, []
     for row, (_, label) in zip(answers, PLAIN, strict=True):

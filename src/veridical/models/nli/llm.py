@@ -1,4 +1,4 @@
-"""A chat model as NLI model: ``--nli llm:NAME``."""
+"""Chat models as NLI models: ``--nli llm:NAME``."""
 
 from __future__ import annotations
 
@@ -18,21 +18,20 @@ from veridical.models.folder import digest_of
 from veridical.prompts import load_prompt
 
 _PREFIX = "llm"
-_TOKENS = 64  # of an answer
-_ROUNDED = 6  # decimals, before anything is compared with a threshold
+_MAX_ANSWER_TOKENS = 64
+_PROBABILITY_DECIMALS = 6  # rounded before comparison with a threshold
 
 
 class LlmNli:
-    """Asks a chat model for the class of each pair.
+    """NLI by a chat model, which classifies each pair.
 
-    Where the server gives token probabilities, those of the classes' words, normalised, are the
-    probabilities; otherwise the class that was answered has all of it. Premises are neither
-    windowed nor cut: the server says what is too long for it.
+    Probabilities are the normalised token probabilities of the classes' words, if the server
+    returns them; otherwise the answered class has probability 1. Premises are neither windowed nor
+    truncated; the server rejects those that are too long.
 
     Args:
-        llm: the endpoint asked; None for the run's own.
-        classes: 3, or 2 to ask only whether the hypothesis follows: the rest then stands as
-            neutral.
+        llm: endpoint to call; the run's default if None.
+        classes: 3, or 2 for entailment and the rest, which counts as neutral.
 
     Attributes:
         revision: 16 hexadecimal digits over the prompt. The model's identity is the endpoint's.
@@ -42,7 +41,7 @@ class LlmNli:
 
     def __init__(self, llm: str | None = None, classes: int = 3) -> None:
         if classes not in (2, 3):
-            raise UsageError(f"an LLM judges pairs in 2 or 3 classes, not {classes}")
+            raise UsageError(f"classes must be 2 or 3, not {classes}")
         self.llm = llm
         self.contradicts = classes == 3
         self._prompt = load_prompt("nli" if self.contradicts else "nli_binary")
@@ -51,14 +50,15 @@ class LlmNli:
 
     @classmethod
     def from_name(cls, name: ModelName) -> LlmNli:
-        """
+        """Parse the name of a chat model.
+
         Raises:
             UsageError: ``name`` is not of the form ``llm[:NAME][?classes=2]``.
         """
         if name.query is None and not name.place.startswith("?"):
             return cls(name.place or None)
         if list(name.options) != ["classes"]:
-            raise UsageError(f"{str(name)!r}: an LLM has no option but classes=2 or classes=3")
+            raise UsageError(f"{str(name)!r}: the only option of an LLM is classes=2 or classes=3")
         if name.options["classes"] not in ("2", "3"):
             raise UsageError(f"{str(name)!r}: classes must be 2 or 3")
         return cls(name.place or None, int(name.options["classes"]))
@@ -66,17 +66,18 @@ class LlmNli:
     async def judge(
         self, pairs: Sequence[tuple[str, str]], chat: Chat, *, by_token: bool = False
     ) -> Verdicts:
-        """Verdicts on (premise, hypothesis) pairs, in order. Each distinct pair is asked about
-        once, one of equal texts not at all: a text entails itself.
+        """Return verdicts on (premise, hypothesis) pairs, in order.
+
+        Each distinct pair is sent once; a pair of equal texts is entailment without a call.
 
         Args:
             chat: makes the calls.
-            by_token: the server surely tells the probabilities of tokens: no more of an answer is
-                asked for than the first.
+            by_token: True if the server always returns token probabilities, so that only the first
+                token is requested.
 
         Raises:
-            LlmError: a call brought no answer, or one that names no class (its ``text`` is what
-                was said). Nothing stands in its place.
+            LlmError: a call returned no reply, or one without a class (its ``text`` has the reply).
+                There is no default.
         """
         distinct = list(dict.fromkeys(p for p in pairs if p[0] != p[1]))
         requests = [self._request(*pair, by_token) for pair in distinct]
@@ -84,7 +85,9 @@ class LlmNli:
         known = {pair: self._row(v) for pair, v in zip(distinct, verdicts, strict=True)}
         itself = [1.0, 0.0, 0.0]
         table = np.array([known.get((p, h), itself) for p, h in pairs], np.float64)
-        return Verdicts(table.reshape(len(pairs), len(LABELS)).round(_ROUNDED), self.contradicts)
+        return Verdicts(
+            table.reshape(len(pairs), len(LABELS)).round(_PROBABILITY_DECIMALS), self.contradicts
+        )
 
     def _request(self, premise: str, hypothesis: str, by_token: bool) -> ChatRequest:
         parts: dict[str, Any] = {"premise": premise, "hypothesis": hypothesis}
@@ -92,19 +95,17 @@ class LlmNli:
             return request(self._prompt, parts, form="token")
         return ChatRequest(
             self._prompt.messages(**parts),
-            max_tokens=_TOKENS,
+            max_tokens=_MAX_ANSWER_TOKENS,
             logprobs=ALTERNATIVES,
             schema=self._prompt.schema(),
         )
 
     def _row(self, verdict: JudgeVerdict) -> list[float]:
-        """Probabilities in the order of LABELS."""
+        """Return the probabilities in the order of LABELS."""
         shares = verdict.probabilities or {verdict.answer: 1.0}
         if not self.contradicts:
             shares = {"entailment": shares.get("Yes", 0.0), "neutral": shares.get("No", 0.0)}
         row = [shares.get(label, 0.0) for label in LABELS]
         if not np.isfinite(row).all() or abs(sum(row) - 1) > 1e-6:
-            raise LlmError(
-                "malformed", "the classes' probabilities are unusable", text=verdict.text
-            )
+            raise LlmError("malformed", "the class probabilities are invalid", text=verdict.text)
         return row

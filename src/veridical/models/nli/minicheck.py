@@ -1,6 +1,7 @@
-"""MiniCheck's Flan-T5 (Tang et al. 2024): "1" if the document supports the claim, else "0".
+"""MiniCheck's Flan-T5 (Tang et al. 2024), which answers 1 or 0.
 
-The checkpoints on RoBERTa and DeBERTa are sequence classifiers (:class:`~.torch.TorchNli`).
+The answer is "1" if the document supports the claim, else "0". The RoBERTa and DeBERTa checkpoints
+are sequence classifiers (:class:`~.torch.TorchNli`).
 """
 
 from __future__ import annotations
@@ -18,27 +19,27 @@ from veridical.models.nli.windowed import SUPPORTED_LAST, WindowedNli
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-#: Tokens of a chunk of the document, for the sequence classifiers.
+#: Tokens per chunk of the document, for the sequence classifiers.
 CHUNK_TOKENS = 400
-#: Words of one, for Flan-T5.
+#: Words per chunk, for Flan-T5.
 CHUNK_WORDS = 500
-#: Tokens of a window, where nothing in the architecture bounds them.
+#: Maximum tokens of a window, as the architecture has no limit.
 LONGEST = 2048
 _TASK = "predict:"
 
 
 class MiniCheckT5(WindowedNli):
-    """An encoder-decoder that was trained on ``predict: DOCUMENT</s>CLAIM``.
+    """An encoder-decoder trained on ``predict: DOCUMENT</s>CLAIM``.
 
     The document is read in chunks of whole sentences, up to 500 words each
-    (:func:`~.chunks.filled_chunks`). P(entailment) of a chunk is the probability of the token that
-    begins "1" as the first of the answer, against that of the token that begins "0" (209 and 3 in
-    the published vocabulary), and of a pair the greatest over chunks; the rest stands as neutral.
-    Chunks longer than :data:`LONGEST` tokens are windowed. Thread-safe.
+    (:func:`~.chunks.filled_chunks`). P(entailment) of a chunk is the probability that the answer
+    begins with the token of "1", normalised with that of "0" (209 and 3 in the published
+    vocabulary). A pair takes the maximum over chunks; the rest counts as neutral. Chunks longer
+    than :data:`LONGEST` tokens are windowed. Thread-safe.
 
     Raises:
-        ModelError: torch is missing, the model cannot be had or is no such model, or its answers
-            to plain pairs do not fit the published order.
+        ModelError: torch is missing, the model is unavailable or another model, or its answers to
+            plain pairs do not fit the published order.
     """
 
     def __init__(self, name_or_path: str, **options: Unpack[loading.TorchOptions]) -> None:
@@ -70,13 +71,13 @@ class MiniCheckT5(WindowedNli):
 
 
 def is_t5(name_or_path: str, revision: str | None) -> bool:
-    """Whether a checkpoint is an encoder-decoder, by its configuration."""
+    """Return True if a checkpoint's configuration is that of an encoder-decoder."""
     root, _ = loading.resolve(name_or_path, revision)
     return bool(read_json(root / "config.json", {}).get("model_type") in ("t5", "umt5", "mt5"))
 
 
 def _answer_ids(tokenizer: Any) -> list[int]:
-    """The tokens that begin the answers "0" and "1"."""
+    """Return the first tokens of the answers "0" and "1"."""
     ids = [tokenizer.encode(text, add_special_tokens=False).ids[:1] for text in ("0", "1")]
     first_ids = [i for answer in ids for i in answer]
     if len(set(first_ids)) < 2:
@@ -87,7 +88,7 @@ def _answer_ids(tokenizer: Any) -> list[int]:
 def _template(tokenizer: Any) -> Template:
     end = tokenizer.token_to_id("</s>")
     if end is None:
-        raise ModelError("the tokenizer has no </s>: it is not T5's")
+        raise ModelError("the tokenizer has no </s>, so it is not T5's")
     head = tokenizer.encode(_TASK, add_special_tokens=False).ids
     return Template((head, [end], [end]), (0, 0, 0, 0, 0))
 

@@ -1,4 +1,4 @@
-"""Published checkpoints of fact checking as NLI models: the names they go by."""
+"""Names of published fact checkers as NLI models."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Any
 from veridical.core.model_names import ModelName
 from veridical.errors import unknown_name
 
-#: Names that stand for a published checkpoint, as ``--nli`` and ``nli=`` take them: its family,
-#: which is the back end that runs it, and its hub id or what ``veridical models convert`` made.
+#: Names of published checkpoints for ``--nli`` and ``nli=``: the family, which determines the back
+#: end, and the hub id or the folder created by ``veridical models convert``.
 PUBLISHED = {
     "alignscore-large": ("alignscore", "alignscore-large"),
     "alignscore-base": ("alignscore", "alignscore-base"),
@@ -18,12 +18,12 @@ PUBLISHED = {
     "minicheck-roberta": ("minicheck", "lytang/MiniCheck-RoBERTa-Large"),
     "minicheck-deberta": ("minicheck", "lytang/MiniCheck-DeBERTa-v3-Large"),
 }
-#: Where the published checkpoints of AlignScore are on the hub.
+#: Hub locations of the published AlignScore checkpoints.
 SOURCES = {
     "alignscore-large": "yzha/AlignScore/AlignScore-large.ckpt",
     "alignscore-base": "yzha/AlignScore/AlignScore-base.ckpt",
 }
-#: The model whose tokenizer HHEM-2.1-Open reads by.
+#: The model whose tokenizer HHEM-2.1-Open uses.
 FOUNDATION = "google/flan-t5-base"
 #: Options after ``?``, by family.
 OPTIONS: dict[str, dict[str, Any]] = {
@@ -35,18 +35,20 @@ OPTIONS: dict[str, dict[str, Any]] = {
 
 
 def find(name: ModelName) -> tuple[str, str] | None:
-    """Family and place of the checkpoint that ``name`` means: one of :data:`PUBLISHED`, or
-    ``FAMILY:HUB_ID_OR_FOLDER``. None where it means none."""
+    """Return family and place of the checkpoint called ``name``, or None.
+
+    Names are those in :data:`PUBLISHED`, and ``FAMILY:HUB_ID_OR_FOLDER``.
+    """
     if name.head in PUBLISHED:
         return PUBLISHED[name.head]
     return (name.kind, name.place) if name.place and name.kind in OPTIONS else None
 
 
 def published_nli(spec: str) -> None:
-    """Refuse an NLI model that is no published one by its bare name.
+    """Raise an error for an NLI model other than a published one by its bare name.
 
     Raises:
-        UsageError: ``spec`` is a path, an address, or a model of somebody's own.
+        UsageError: ``spec`` is a path, an address, or a custom model.
     """
     if ModelName.parse(spec).head not in PUBLISHED:
         raise unknown_name("NLI model", spec, PUBLISHED)

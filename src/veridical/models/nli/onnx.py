@@ -1,4 +1,4 @@
-"""NLI cross-encoders in ONNX form, run by ONNX Runtime on the CPU. The embedded one is of them."""
+"""ONNX NLI cross-encoders on the CPU, including the embedded one."""
 
 from __future__ import annotations
 
@@ -39,37 +39,36 @@ from veridical.models.onnx import (
 )
 from veridical.models.onnx_graph import multiplies_exactly
 
-#: Output of graphs that tell which words of a hypothesis are wrong.
+#: Output of graphs that mark wrong words of a hypothesis.
 _WORDS = "words"
 
 
 class OnnxNli(PairJudge):
-    """A folder with ``model.onnx`` (or ``onnx/model.onnx``), ``tokenizer.json``, ``config.json``.
+    """An NLI model in a folder with ``model.onnx``, tokenizer and configuration.
 
-    The graph gives logits (batch, classes), which are divided by the temperature of
-    ``calibration.json`` where there is one, and may give ``words`` (batch, sequence): log-odds that
-    a token of the hypothesis is wrong. Thread-safe: each forward runs on one thread,
-    ``workers`` of them side by side.
+    The graph is ``model.onnx`` or ``onnx/model.onnx``. It returns logits (batch, classes), which
+    are divided by the temperature in ``calibration.json``, if any. It may also return ``words``
+    (batch, sequence): log-odds that a token of the hypothesis is wrong. Thread-safe: each forward
+    runs on one thread, ``workers`` of them in parallel.
 
     Args:
-        threads: forwards side by side; default: the processors this process may use.
-        labels: the model's classes in its own order, separated by commas; without them, its
-            configuration says so and its answers to plain pairs must agree.
-        precision: ``float32``; ``int8``; or ``auto``: int8 where the folder brings
-            ``ranges.npz`` and the processor sums products of 8-bit numbers exactly, else float32.
-            int8 has weights and activations of matrix products in 8 bits, with one scale for each
-            column of weights and each row of activations, by the folder's ``model.int8.onnx`` or
-            made when loaded. It must agree with float32 on the pairs of ``agreement.json``,
-            measured on this machine before it is first used, but where ``ranges.npz`` says that
-            this was done. Its revision begins with ``int8-``. Windows are then run one by one:
-            sums over a padded row round otherwise in their last bits, and a result must never
-            depend on what else was asked.
-        languages: codes of the languages that the model reads (``en``); None = any.
+        threads: concurrent forwards; default: the processors available to this process.
+        labels: the model's classes in its own order, separated by commas; without them, the
+            configuration's labels are used and must fit its answers to plain pairs.
+        precision: ``float32``; ``int8``; or ``auto``: int8 if the folder has ``ranges.npz`` and the
+            processor sums products of 8-bit numbers exactly, else float32. int8 has weights and
+            activations of matrix products in 8 bits, with one scale per column of weights and per
+            row of activations, from ``model.int8.onnx`` or converted on loading. It must agree with
+            float32 on the pairs of ``agreement.json``; this is measured before its first use,
+            unless ``ranges.npz`` confirms it. Its revision begins with ``int8-``. Windows are then
+            run one by one, as padding changes the last bits of sums, and a result must not depend
+            on other requests.
+        languages: codes of the supported languages (``en``); None = any.
 
     Raises:
-        UsageError: ``labels`` or ``precision`` is none that there is.
-        ModelError: a file is missing or broken, the graph gives no logits, the order of classes
-            cannot be told, or int8 does not agree with float32.
+        UsageError: ``labels`` or ``precision`` is invalid.
+        ModelError: a file is missing or broken, the graph has no logits, the order of classes
+            cannot be determined, or int8 does not agree with float32.
     """
 
     def __init__(
@@ -97,7 +96,7 @@ class OnnxNli(PairJudge):
             also = [f for f in (*weight_files(shipped), root / RANGES) if f.is_file()]
             return f"int8-{settings.revision([*files, *also], order, 'onnx', 'int8')}"
 
-        with ThreadPoolExecutor(2) as pool:  # which all leave Python's lock alone
+        with ThreadPoolExecutor(2) as pool:  # none of which holds Python's lock
             early = _EARLY.pop((path, precision), None)
             opening = pool.submit(_open, path, precision) if early is None else early
             hashing = None if stated is None else pool.submit(revision, stated)
@@ -146,8 +145,7 @@ class OnnxNli(PairJudge):
         return self._settings.probabilities(self._logits(batch))
 
     def run(self, batch: Sequence[Window]) -> list[Any]:
-        """(3,) probabilities of each window or, where it tells words, these and the risks of the
-        hypothesis's tokens."""
+        """Return the (3,) probabilities of each window, with token risks if it marks words."""
         if not self.tells_words:
             return super().run(batch)
         logits, words = self._logits.with_words(batch)
@@ -165,14 +163,16 @@ class OnnxNli(PairJudge):
         return np.stack([row[: len(LABELS)] for row in rows])
 
 
-#: Graphs that are being opened before they are asked for, by file and precision.
+#: Graphs being opened in advance, by file and precision.
 _EARLY: dict[tuple[Path, str], Future[tuple[Graph, bool]]] = {}
 
 
 def open_early(folder: Path, precision: str) -> None:
-    """Begin to open the graph of a model that is sure to be asked for, on a thread of its own: that
-    leaves Python's lock alone, so that the rest of a start goes on beside it. The next
-    :class:`OnnxNli` of the folder takes it, with its error if there is one."""
+    """Start opening a model's graph in a thread, before it is needed.
+
+    The thread does not hold Python's lock, so the rest of a start runs in parallel. The next
+    :class:`OnnxNli` of the folder takes it, with its error, if any.
+    """
     path = need_graph(folder)
     pool = ThreadPoolExecutor(1)
     _EARLY[path, precision] = pool.submit(_open, path, precision)
@@ -180,7 +180,7 @@ def open_early(folder: Path, precision: str) -> None:
 
 
 def _open(path: Path, precision: str) -> tuple[Graph, bool]:
-    """The graph of a file, and whether it is its 8-bit form, made by the folder's ranges."""
+    """Return the graph of a file, and True if it is its 8-bit form, made by the folder's ranges."""
     ranges = shipped_ranges(path.parent) if rounds(path, precision) else None
     if ranges is None or path.with_name("model.int8.onnx").is_file():
         return Graph(path), False
@@ -197,14 +197,17 @@ def rounds(path: Path, precision: str) -> bool:
 
 
 class _Read(NamedTuple):
-    """What a window gave: (3,) probabilities, and the risk of each token of the hypothesis."""
+    """Outputs of a window: (3,) probabilities, and the hypothesis's token risks."""
 
     probabilities: NDArray[np.float32]
     words: NDArray[np.float64]
 
 
 class _Logits:
-    """Forwards of a file's graph: (batch, classes) logits. ``alone``: of one window each."""
+    """Forwards of a file's graph to (batch, classes) logits.
+
+    With ``alone`` each forward has one window.
+    """
 
     def __init__(
         self,
@@ -226,7 +229,7 @@ class _Logits:
         self._alone = alone
 
     def feeds(self, batch: Sequence[Window]) -> dict[str, NDArray[Any]]:
-        """The graph's inputs for ``batch``, by name."""
+        """Return the graph's inputs for ``batch``, by name."""
         return self._graph.feeds(*self._settings.rows(self._windower, batch))
 
     def __call__(self, batch: Sequence[Window]) -> NDArray[np.floating]:
@@ -235,7 +238,7 @@ class _Logits:
     def with_words(
         self, batch: Sequence[Window]
     ) -> tuple[NDArray[np.floating], list[NDArray[np.float64]]]:
-        """The logits, and for each window the risks of the tokens of its hypothesis."""
+        """Return the logits, and the token risks of each window's hypothesis."""
         logits, risks = [], []
         head, between, _ = map(len, self._windower.template.ids)
         for group in self._groups(batch):

@@ -1,5 +1,4 @@
-"""This project's own NLI models: the small one of every installation, and the larger one that may
-be installed beside it."""
+"""This project's NLI models: the embedded small one, and a larger one."""
 
 from __future__ import annotations
 
@@ -15,25 +14,25 @@ from veridical.errors import ModelError, UsageError
 from veridical.files.atomic import write_atomic
 from veridical.weights import cache_folder
 
-#: Names the larger model where it is installed, else the small one.
+#: Name of the larger model if installed, else of the small one.
 AUTO = "auto"
 MINI = "veridical-nli-mini"
 BASE = "veridical-nli-base"
-#: Short names, as ``--nli`` and ``nli=`` take them.
+#: Short names for ``--nli`` and ``nli=``.
 SHORT = {"mini": MINI, "base": BASE}
-#: The suites of which both were trained on some rows.
+#: The suites with rows that both were trained on.
 TRAINED_ON: dict[str, tuple[str, ...]] = {"halueval": ("qa",)}
 
 _EMBEDDED = Path(__file__).parent.parent / "data" / MINI
 _PACKAGE = "veridical_nli_base"
 _SUMS = "SHA256SUMS"
 _WEIGHTS = "model.onnx"
-_MOST = 200 << 20  # bytes of a file in a wheel
+_MAX_FILE_BYTES = 200 << 20  # in a wheel
 
 
 @dataclass(frozen=True)
 class Packaged:
-    """One of the models that is here.
+    """An installed model.
 
     Attributes:
         folder: ``model.onnx``, tokenizer, configuration, calibration and ``SHA256SUMS``.
@@ -44,7 +43,7 @@ class Packaged:
 
 
 def full_name(spec: str) -> str:
-    """``spec`` with its model's full name for a short one or ``auto``; others as they are."""
+    """Return ``spec`` with the full name of its model; other names are unchanged."""
     name = ModelName.parse(spec)
     if name.head in (AUTO, ""):
         name = replace(name, place=BASE if find(BASE) else MINI)
@@ -52,16 +51,21 @@ def full_name(spec: str) -> str:
 
 
 def find(name: str) -> Packaged | None:
-    """The model of a full name, if it is here: of the larger one an installed package goes before
-    what ``veridical models get`` has kept."""
+    """Return the model of a full name, if it is installed.
+
+    For the larger one an installed package takes precedence over the copy of ``veridical models
+    get``.
+    """
     places = [_EMBEDDED] if name == MINI else [*_installed(), cache_folder() / BASE]
     folder = next((p for p in places if (p / _WEIGHTS).is_file()), None)
     return None if folder is None else Packaged(name, folder)
 
 
 def open_early(spec: str, precision: str) -> None:
-    """Begin to open the model that ``spec`` names, as it says no more than a name, where it is one
-    of these and here (see :func:`veridical.models.nli.onnx.open_early`)."""
+    """Start opening the model that ``spec`` names, if it is installed and has no options.
+
+    See :func:`veridical.models.nli.onnx.open_early`.
+    """
     from veridical.models.nli import onnx
 
     name = full_name(spec)
@@ -71,20 +75,20 @@ def open_early(spec: str, precision: str) -> None:
 
 
 def need(name: str) -> Packaged:
-    """:func:`find`.
+    """Return the model of a full name, which must be installed.
 
     Raises:
-        ModelError: it is not here.
+        ModelError: it is not installed.
     """
     found = find(name)
     if found is not None:
         return found
     if name == MINI:
         raise ModelError(f"{name} is not in this installation; name another model")
-    raise ModelError(f"{name} is not here: {HOW}")
+    raise ModelError(f"{name} is not installed; run: {HOW}")
 
 
-#: How the larger model comes to be here.
+#: Instructions for installing the larger model.
 HOW = (
     "pip install ./packages/veridical-nli-base (in a checkout of this project), or "
     "veridical models get nli-base --file WHEEL"
@@ -92,7 +96,7 @@ HOW = (
 
 
 def _installed() -> list[Path]:
-    """Folders of the installed package, without importing it."""
+    """Return the folders of the installed package, without importing it."""
     try:
         spec = find_spec(_PACKAGE)
     except (ImportError, ValueError):
@@ -102,11 +106,11 @@ def _installed() -> list[Path]:
 
 
 def take(wheel: Path) -> Path:
-    """Keep the larger model of its ``wheel`` in the user's cache; the folder.
+    """Copy the larger model in its ``wheel`` to the user's cache; return the folder.
 
     Raises:
         UsageError: there is no such file.
-        ModelError: it is no wheel of the model, or damaged. Nothing of it is kept then.
+        ModelError: it is not a wheel of the model, or is damaged. Nothing is kept then.
     """
     if not wheel.is_file():
         raise UsageError(f"{wheel}: no such file")
@@ -122,23 +126,25 @@ def take(wheel: Path) -> Path:
                 raise ModelError(f"{wheel}: {name} is damaged; nothing was kept")
         place.mkdir(parents=True, exist_ok=True)
         files[_SUMS] = sums
-        for name in sorted(files, key=_WEIGHTS.__eq__):  # last: without them it is not here
+        for name in sorted(
+            files, key=_WEIGHTS.__eq__
+        ):  # last, as without them it does not count as installed
             write_atomic(place / name, files[name])
     except (OSError, KeyError, ValueError, RuntimeError, zipfile.BadZipFile, zlib.error) as e:
-        raise ModelError(f"{wheel} is no wheel of {BASE}: {e}") from None
+        raise ModelError(f"{wheel} is not a wheel of {BASE}: {e}") from None
     return place
 
 
 def _read(archive: zipfile.ZipFile, name: str) -> bytes:
-    """A file of the model in a wheel.
+    """Read a file of the model in a wheel.
 
     Raises:
-        KeyError: the wheel has none of this name.
-        ValueError: the name leads elsewhere, or the file is too large.
+        KeyError: the wheel has no such file.
+        ValueError: the name is a path outside, or the file is too large.
     """
     if PurePosixPath(name).name != name:
-        raise ValueError(f"{name!r} is no file name")
+        raise ValueError(f"{name!r} is not a file name")
     entry = archive.getinfo(f"{_PACKAGE}/model/{name}")
-    if entry.file_size > _MOST:
+    if entry.file_size > _MAX_FILE_BYTES:
         raise ValueError(f"{name} has {entry.file_size:,} bytes")
     return archive.read(entry)

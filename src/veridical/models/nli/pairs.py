@@ -1,9 +1,9 @@
-"""Pairs of texts to windows that fit a model, and the windows' probabilities to one verdict.
+"""Windows of text pairs, and merging of their probabilities.
 
-Premise and hypothesis share the model's room. A pair that fits is one window. Otherwise the
-premise is split into overlapping windows, each set beside the whole hypothesis; a hypothesis that
-would take more than half the room is split likewise, and every piece of it meets every window of
-the premise. Nothing is ever cut.
+Premise and hypothesis share the model's input length. A pair that fits is one window. Otherwise the
+premise is split into overlapping windows, each with the whole hypothesis. A hypothesis of more than
+half the length is split too, and every piece is combined with every window of the premise. Nothing
+is truncated.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from numpy.typing import NDArray
 from veridical.core.protocols import Window
 from veridical.models.windows import OVERLAP
 
-#: Changed whenever pairs would be windowed or merged in another way; part of a model's revision.
+#: Change it whenever pairs would be windowed or merged differently; part of a model's revision.
 VERSION = "pairs-1"
 
 
 class TokenWords(NamedTuple):
-    """The words of a hypothesis by its tokens in one window.
+    """Mapping of a hypothesis's tokens in one window to its words.
 
     Attributes:
-        of_tokens: for each token which word it is of, from 0; -1 of none.
-        total: words of the whole hypothesis.
+        of_tokens: for each token the index of its word, from 0; -1 for none.
+        total: number of words of the whole hypothesis.
     """
 
     of_tokens: NDArray[np.int64]
@@ -38,17 +38,17 @@ class TokenWords(NamedTuple):
 
 
 class Piece(NamedTuple):
-    """What one window holds.
+    """Content of one window.
 
     Attributes:
-        premise: of the premise, what the back end runs on.
-        hypothesis: of the hypothesis, likewise.
-        part: which piece of the hypothesis this is, from 0.
-        about: how much this window of the premise is about the hypothesis: the terms (tokens or
-            words) of the hypothesis that it holds, each weighted by ln(windows / windows that
-            hold it); 0 where the premise has one window.
-        group: which of several hypotheses that are judged apart this is, from 0.
-        words: of the hypothesis, where the model tells which of them are wrong.
+        premise: back end's input of the premise.
+        hypothesis: back end's input of the hypothesis.
+        part: index of this piece of the hypothesis, from 0.
+        about: overlap of this premise window with the hypothesis: the shared terms (tokens or
+            words), each weighted by ln(windows / windows with the term); 0 if the premise has one
+            window.
+        group: index of the hypothesis, if several are judged separately, from 0.
+        words: words of the hypothesis, if the model marks wrong ones.
     """
 
     premise: Any
@@ -60,7 +60,7 @@ class Piece(NamedTuple):
 
 
 class Measured(ABC):
-    """A text as a row of units (tokens, words or characters) by which room is counted."""
+    """A text as a row of units (tokens, words or characters), which measure its length."""
 
     def __init__(self, length: int) -> None:
         self.length = length
@@ -69,26 +69,26 @@ class Measured(ABC):
 
     @abstractmethod
     def cut(self, start: int, end: int) -> Any:
-        """Units ``start`` to ``end``, as the back end runs on them."""
+        """Return units ``start`` to ``end``, in the back end's form."""
 
     @abstractmethod
     def terms(self, start: int, end: int) -> frozenset[Hashable]:
-        """What units ``start`` to ``end`` are about."""
+        """Return the terms of units ``start`` to ``end``, for comparing topics."""
 
     @abstractmethod
     def sentence_starts(self) -> Sequence[int]:
-        """Units that begin a sentence, in order."""
+        """Return the units that begin a sentence, in order."""
 
     @abstractmethod
     def starts_word(self, unit: int) -> bool:
-        """Whether a word begins at this unit."""
+        """Return True if a word begins at this unit."""
 
     def words(self, start: int, end: int) -> TokenWords | None:
-        """The words that units ``start`` to ``end`` are of, where the model tells wrong ones."""
+        """Return the words of units ``start`` to ``end``, if the model marks wrong ones."""
         return None
 
     def spans(self, room: int) -> list[tuple[int, int]]:
-        """Windows of at most ``room`` units that cover the text (see :func:`split`)."""
+        """Return windows of at most ``room`` units that cover the text (see :func:`split`)."""
         if self.length <= room:
             return [(0, self.length)]
         spans = self._spans.get(room)
@@ -103,22 +103,22 @@ class Measured(ABC):
 def split(
     length: int, room: int, sentences: Sequence[int], starts_word: Callable[[int], bool]
 ) -> list[tuple[int, int]]:
-    """Overlapping spans of about equal size, at most ``room`` units each, that cover 0..length.
+    """Split 0..length into overlapping spans of similar size, at most ``room`` units each.
 
-    A span ends where a sentence does if one ends within an eighth of ``room`` of the wanted place,
-    else before a word. The next one repeats whole sentences, between one unit and a quarter of
-    ``room``, as near to an eighth as they come; where there are none, an eighth.
+    A span ends at a sentence end within an eighth of ``room`` of the target, else before a word.
+    The next one repeats whole sentences, between one unit and a quarter of ``room``, as close to an
+    eighth as possible; without sentences it repeats an eighth.
 
     Args:
         sentences: positions at which a sentence begins, in order.
-        starts_word: whether a word begins at a position.
+        starts_word: returns True if a word begins at a position.
     """
     slack = room // OVERLAP
     spans, start = [], 0
     while length - start > room:
         remaining = length - start
         count = math.ceil((remaining - slack) / (room - slack))
-        # Equally long, so that the last is not a stub.
+        # Equally long, so that the last is not short.
         aim = start + min(room, math.ceil((remaining + (count - 1) * slack) / count))
         end = _nearest(sentences, aim, aim - slack, min(start + room, aim + slack))
         if end is None:
@@ -132,24 +132,24 @@ def split(
 
 
 def _nearest(sorted_: Sequence[int], aim: int, lowest: int, highest: int) -> int | None:
-    """The value nearest to ``aim`` within ``lowest..highest``; the lower one in a tie."""
+    """Return the value nearest to ``aim`` within ``lowest..highest``; the lower one in a tie."""
     at = bisect_left(sorted_, aim)
     near = [x for x in sorted_[max(at - 1, 0) : at + 1] if lowest <= x <= highest]
     return min(near, key=lambda x: abs(x - aim), default=None)
 
 
 def _word(starts_word: Callable[[int], bool], at: int, lowest: int) -> int:
-    """The last word start in ``lowest..at``; ``at`` itself where there is none."""
+    """Return the last word start in ``lowest..at``, or ``at`` if there is none."""
     return next((i for i in range(at, lowest - 1, -1) if starts_word(i)), at)
 
 
 def pair_windows(
     premise: Measured, hypothesis: Measured, room: int, special: int = 0
 ) -> list[Window]:
-    """The windows of one pair, each with a :class:`Piece`.
+    """Return the windows of one pair, each with a :class:`Piece`.
 
     Args:
-        room: units that premise and hypothesis may have together, at least 2.
+        room: maximum units of premise and hypothesis together, at least 2.
         special: units that the model adds to every window.
     """
     return chunk_windows([premise], hypothesis, room, special)
@@ -158,8 +158,10 @@ def pair_windows(
 def chunk_windows(
     chunks: Sequence[Measured], hypothesis: Measured, room: int, special: int = 0
 ) -> list[Window]:
-    """The windows of one pair whose premise comes in ``chunks``, at least one: no window reaches
-    from one to the next. The rest as :func:`pair_windows`."""
+    """Return the windows of one pair whose premise is in ``chunks``, at least one.
+
+    No window crosses a chunk boundary. Otherwise as :func:`pair_windows`.
+    """
     parts = hypothesis.spans(max(room // 2, room - max(c.length for c in chunks)))
     premise_room = room - max(end - start for start, end in parts)
     spans = [(chunk, *span) for chunk in chunks for span in chunk.spans(premise_room)]
@@ -171,7 +173,7 @@ def chunk_windows(
         part_terms = hypothesis.terms(first, last) if len(spans) > 1 else frozenset()
         words = hypothesis.words(first, last)
         for (chunk, start, end), terms in zip(spans, span_terms, strict=True):
-            # fsum: equal sets give equal sums, in whatever order
+            # fsum: equal sets give equal sums, in any order
             about = math.fsum(math.log(len(spans) / holders[t]) for t in part_terms & terms)
             content = Piece(chunk.cut(start, end), piece, part, about, words=words)
             windows.append(Window(special + end - start + last - first, content))
@@ -181,17 +183,16 @@ def chunk_windows(
 def merge(
     windows: Sequence[Window], outputs: Sequence[NDArray[np.floating]], *, capped: bool = False
 ) -> NDArray[np.float32]:
-    """(3,) probabilities of a pair from those of its windows, (3,) each.
+    """Merge the (3,) probabilities of a pair's windows.
 
-    Over the windows of the premise, for one piece of the hypothesis: P(entailment) is the
-    greatest, as a premise entails what any part of it entails. P(contradiction) is that of the
-    window most about the hypothesis (:class:`Piece`), or the mean over those equally so: the
-    greatest would grow with the length of a premise that never mentions the matter. P(neutral) is
-    what is left of 1, if anything, and the three are scaled to sum to 1; or, if ``capped``,
-    P(entailment) stays and P(contradiction) is at most what is left.
+    Over the windows of the premise, for one piece of the hypothesis: P(entailment) is the maximum,
+    as a premise entails everything that a part of it entails. P(contradiction) is that of the
+    closest window (:class:`Piece`), or the mean over ties; the maximum would grow with the length
+    of an unrelated premise. P(neutral) is the rest, and the three are scaled to sum to 1; or, if
+    ``capped``, P(entailment) stays and P(contradiction) is at most the rest.
 
-    Over the pieces of the hypothesis: the least P(entailment), as all of it must follow, and the
-    greatest P(contradiction), as one false piece suffices; then as above.
+    Over the pieces of the hypothesis: the minimum P(entailment), as all of it must follow, and the
+    maximum P(contradiction), as one false piece suffices; then as above.
     """
     if len(windows) == 1:
         return np.asarray(outputs[0], dtype=np.float32)
@@ -210,10 +211,10 @@ def merge(
 def merge_words(
     windows: Sequence[Window], risks: Sequence[NDArray[np.floating]]
 ) -> NDArray[np.float32]:
-    """(words,) risks of a pair's hypothesis from those of its tokens in each window.
+    """Return the (words,) risks of a pair's hypothesis from its token risks per window.
 
-    In a window a word is as wrong as the worst of its tokens; over windows its least risk counts,
-    as any of them may support it. A word without tokens has risk 0.
+    In a window a word takes the maximum over its tokens; over windows it takes the minimum, as any
+    window may support it. A word without tokens has risk 0.
     """
     total: int = windows[0].content.words.total
     least = np.full(total, np.inf)

@@ -1,4 +1,4 @@
-"""The model's own encoding of pairs of texts, window by window."""
+"""Token encoding of text pairs, window by window."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from veridical.text.words import lettered_spans
 
 Integers = NDArray[np.int64]
 
-#: Characters of texts whose tokens are kept, of about 30 bytes each.
+#: Maximum characters of texts with cached tokens, about 30 bytes each.
 KEPT = 1_000_000
 
 
 class TokenRows(NamedTuple):
-    """A batch, padded on the right. ``ids``, ``mask`` and ``types`` are (batch, width)."""
+    """A batch padded on the right: ``ids``, ``mask`` and ``types`` (batch, width)."""
 
     ids: Integers
     mask: NDArray[np.bool_]
@@ -32,7 +32,7 @@ class TokenRows(NamedTuple):
 
 
 class Template(NamedTuple):
-    """What the tokenizer puts around a pair: head, premise, between, hypothesis, tail.
+    """Special tokens around a pair: head, premise, between, hypothesis, tail.
 
     Attributes:
         ids: special tokens of head, between and tail.
@@ -44,15 +44,15 @@ class Template(NamedTuple):
 
     @classmethod
     def probe(cls, tokenizer: Any) -> Template:
-        """By how ``tokenizer`` encodes a pair of letters.
+        """Derive the template from the encoding of a pair of letters by ``tokenizer``.
 
         Raises:
-            ModelError: premise and hypothesis cannot be told apart in it.
+            ModelError: premise and hypothesis cannot be identified in it.
         """
         encoding = tokenizer.encode("a", "b")
         owners: list[int | None] = encoding.sequence_ids
         if 0 not in owners or 1 not in owners:
-            raise ModelError("the tokenizer gives no tokens for a pair of letters")
+            raise ModelError("the tokenizer has no tokens for a pair of letters")
         first, second = owners.index(0), owners.index(1)
         stop = first + owners.count(0)
         last = second + owners.count(1)
@@ -61,7 +61,7 @@ class Template(NamedTuple):
         bounds = [(0, first), (first, stop), (stop, second), (second, last), (last, len(owners))]
         types = [set(encoding.type_ids[start:end]) or {0} for start, end in bounds]
         if any(len(kinds) > 1 for kinds in types):
-            raise ModelError("the tokenizer gives token types that are not of a pair of texts")
+            raise ModelError("the tokenizer's token types are not those of a pair of texts")
         ids: list[int] = encoding.ids
         return cls(
             (ids[:first], ids[stop:second], ids[last:]),
@@ -70,11 +70,10 @@ class Template(NamedTuple):
 
     @classmethod
     def joined(cls, tokenizer: Any) -> Template:
-        """The template of a pair that is one text for ``tokenizer``, with the token that ends a
-        text between premise and hypothesis.
+        """Build the template of a pair that is one text, separated by the end-of-text token.
 
         Raises:
-            ModelError: the tokenizer puts no such token after a text.
+            ModelError: the tokenizer adds no such token.
         """
         encoding = tokenizer.encode("a")
         inside = [i for i, special in enumerate(encoding.special_tokens_mask) if not special]
@@ -86,20 +85,18 @@ class Template(NamedTuple):
 
 
 class PairWindower:
-    """Tokenises pairs with a ``tokenizers.Tokenizer`` and splits what does not fit the model.
+    """A tokeniser of pairs that splits those too long for the model.
 
-    A pair that fits gets exactly the tokenizer's own encoding of a pair, except that special
-    tokens written out in a text (``[SEP]``, ``</s>``) are read as ordinary characters. Each
-    distinct text is tokenised once while it is in use: as long as later ones have no more than
-    :data:`KEPT` characters together.
+    A pair that fits gets the tokenizer's own encoding, except that special tokens written out in a
+    text (``[SEP]``, ``</s>``) are ordinary characters. Tokens of each distinct text are cached
+    until later texts exceed :data:`KEPT` characters.
 
     Args:
         tokenizer: its truncation and padding are switched off.
-        max_length: tokens a window may have, special tokens included.
-        template: what goes around a pair; by default what the tokenizer puts there.
-        chunks: splits a premise into at least one text that no window may reach across; by
-            default it is not split.
-        words: whether windows tell which word each token of the hypothesis is of.
+        max_length: maximum tokens per window, including special tokens.
+        template: special tokens around a pair; by default the tokenizer's.
+        chunks: splits a premise into texts that no window crosses; by default it is not split.
+        words: True to map each token of the hypothesis to its word.
 
     Raises:
         ModelError: special tokens leave no room for two texts, or the tokenizer is not for pairs.
@@ -125,7 +122,7 @@ class PairWindower:
             raise ModelError(f"windows of {max_length} tokens leave no room for a pair of texts")
 
     def __call__(self, pairs: Sequence[Pair]) -> list[list[Window]]:
-        """Windows of each pair, with a :class:`Piece` of (n,) token ids each."""
+        """Return the windows of each pair, with a :class:`Piece` of (n,) token ids each."""
         premises = dict.fromkeys(premise for premise, _ in pairs)
         split = {premise: self._split(premise) for premise in premises}
         texts = self._tokens(list(dict.fromkeys(t for p, h in pairs for t in (*split[p], h))))
@@ -150,8 +147,11 @@ class PairWindower:
         return chunks
 
     def _tokens(self, texts: Sequence[str]) -> dict[str, _Tokens]:
-        """The tokens of each text. What is kept of them is the encoding alone: that of windows
-        grows with the number of texts they are set beside."""
+        """Return the tokens of each text.
+
+        Only the encoding is cached, as windows grow with the number of texts they are combined
+        with.
+        """
         kept = ((text, self._known.find(text)) for text in texts)
         known = {text: found[0] for text, found in kept if found is not None}
         missing = [text for text in texts if text not in known]
@@ -161,7 +161,7 @@ class PairWindower:
         return {text: _Tokens(known[text]) for text in texts}
 
     def rows(self, batch: Sequence[Window], pad: int = 0) -> TokenRows:
-        """The arrays that the model takes for ``batch``.
+        """Return the model's input arrays for ``batch``.
 
         Args:
             pad: id of the padding token.
@@ -183,7 +183,7 @@ class PairWindower:
 
 
 class _Encoded:
-    """A text and its tokens, which several calls may share."""
+    """A text and its tokens, shared by several calls."""
 
     def __init__(self, text: str, encoding: Any) -> None:
         self.ids = np.array(encoding.ids, dtype=np.int64)
@@ -193,7 +193,7 @@ class _Encoded:
 
     @cached_property
     def sentence_starts(self) -> tuple[int, ...]:
-        # A token belongs to the sentence in which it ends: some hold the space before a word.
+        # A token belongs to the sentence in which it ends, as some include the space before a word.
         ends = np.maximum.accumulate([end for _, end in self._encoding.offsets])
         starts = [span.start for span in split_sentences(self._text)]
         return tuple(np.searchsorted(ends, starts, side="right").tolist())
@@ -240,7 +240,7 @@ class _Tokens(Measured):
         return self._encoded.word_starts[unit]
 
     def find_words(self) -> None:
-        """Make :meth:`words` tell the words."""
+        """Prepare the result of :meth:`words`."""
         self._words = self._encoded.words
 
     def words(self, start: int, end: int) -> TokenWords | None:

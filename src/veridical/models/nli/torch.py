@@ -1,4 +1,4 @@
-"""NLI cross-encoders run by transformers and torch (the ``[torch]`` extra), on CPU or GPU."""
+"""NLI cross-encoders run by transformers (extra ``[torch]``), CPU or GPU."""
 
 from __future__ import annotations
 
@@ -25,14 +25,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class CheckpointRecipe:
-    """How a published checkpoint is fed, and what it answers.
+    """Input form and class order of a published checkpoint.
 
     Attributes:
-        order: of its classes.
-        joined: the pair is one text with the end-of-text token between, not the tokenizer's pair.
-        chunk: tokens of a chunk of the premise (:func:`~.chunks.filled_chunks`); None: it is read
-            in windows of the model's own length.
-        longest: tokens of a window where nothing in the architecture bounds them.
+        order: order of its classes.
+        joined: True if the pair is one text separated by the end-of-text token, instead of the
+            tokenizer's pair.
+        chunk: tokens of a chunk of the premise (:func:`~.chunks.filled_chunks`); None: windows of
+            the model's input length are used.
+        longest: maximum tokens of a window if the architecture has no limit.
     """
 
     order: Order
@@ -42,11 +43,11 @@ class CheckpointRecipe:
 
 
 class TorchNli(PairJudge, loading.TorchBackEnd):
-    """Any model that ``AutoModelForSequenceClassification`` can build from safetensors.
+    """A model that ``AutoModelForSequenceClassification`` can build from safetensors.
 
-    Inputs are padded on the right. Attention is the library's default (fused, where the
-    architecture has that), or FlashAttention 2 on a GPU where it is installed and the architecture
-    supports it. Code that comes with a model is never run. Thread-safe.
+    Inputs are padded on the right. Attention is the library's default (fused if the architecture
+    supports it), or FlashAttention 2 on a GPU if installed and supported. Code that comes with a
+    model is never run. Thread-safe.
 
     Args, besides those of :class:`~veridical.models.torch_loading.TorchBackEnd`:
         labels: the model's classes in its own order, separated by commas; without them, its
@@ -56,7 +57,7 @@ class TorchNli(PairJudge, loading.TorchBackEnd):
     Raises:
         UsageError: ``labels`` are not the classes of an NLI model.
         ModelError: torch is not installed, the model cannot be found or built or has no trained
-            classification head, or the order of its classes cannot be told.
+            classification head, or the order of its classes cannot be determined.
     """
 
     def __init__(
@@ -86,7 +87,7 @@ class TorchNli(PairJudge, loading.TorchBackEnd):
     def _build(self) -> Any:
         config = self._configuration()
         if hasattr(config, "reference_compile"):
-            config.reference_compile = False  # ModernBERT would compile for every batch's shape
+            config.reference_compile = False  # ModernBERT would compile for every batch shape
         options: dict[str, Any] = {}
         if (
             self._device.type == "cuda"
@@ -132,7 +133,7 @@ def _windower(
 
 
 def _flash(transformers: Any, config: Any) -> bool:
-    """Whether FlashAttention 2 is installed and the architecture supports it."""
+    """Return True if FlashAttention 2 is installed and supported by the architecture."""
     if not transformers.utils.is_flash_attn_2_available():
         return False
     kinds = transformers.models.auto.modeling_auto.MODEL_FOR_SEQUENCE_CLASSIFICATION_MAPPING

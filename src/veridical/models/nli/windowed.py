@@ -1,4 +1,4 @@
-"""What the back ends of published checkpoints share: windows, forwards, identity."""
+"""Base of published checkpoints: windows, forwards and identity."""
 
 from __future__ import annotations
 
@@ -20,26 +20,26 @@ from veridical.models.nli.folder import PairJudge
 from veridical.models.nli.labels import ENTAILMENT, PLAIN, REST, Order, confirm
 from veridical.models.nli.tokens import PairWindower
 
-#: Of heads whose class 1 is "supported".
+#: Order of heads whose class 1 is "supported".
 SUPPORTED_LAST = Order((REST, ENTAILMENT))
-#: Of heads whose class 0 is.
+#: Order of heads whose class 0 is "supported".
 SUPPORTED_FIRST = Order((ENTAILMENT, REST))
 
 
 class WindowedNli(PairJudge, loading.TorchBackEnd):
     """Forwards of windows, one at a time, and the model's identity.
 
-    Subclasses build what :meth:`_forward` needs and then call :meth:`_settle`.
+    Subclasses load the model for :meth:`_forward` and then call :meth:`_settle`.
     """
 
     def _settle(
         self, windower: PairWindower, pad: int, order: Order, files: list[Path], *parts: object
     ) -> None:
-        """Hold ``order`` against the model's answers, and give it its revision.
+        """Test ``order`` against the model's answers, and set its revision.
 
         Args:
-            files: that tell this checkpoint from another.
-            parts: what else decides what it answers.
+            files: files that identify this checkpoint.
+            parts: other values that its answers depend on.
         """
         self._windower, self._pad, self._order = windower, pad, order
         self.contradicts = order.contradicts
@@ -51,7 +51,7 @@ class WindowedNli(PairJudge, loading.TorchBackEnd):
         self.revision = digest_of((versions, self._commit, self._dtype, parts), files)
 
     def _tokenizer(self, folder: Path) -> Any:
-        """The tokenizer of ``folder``, without truncation and padding of its own."""
+        """Load the tokenizer of ``folder``, with truncation and padding disabled."""
         tokenizer = loading.tokenizer_of(folder, self._transformers)
         tokenizer.no_truncation()
         tokenizer.no_padding()
@@ -59,8 +59,10 @@ class WindowedNli(PairJudge, loading.TorchBackEnd):
 
     @abstractmethod
     def _forward(self, ids: Any, mask: Any) -> Any:
-        """(batch, classes) probabilities, a float32 tensor, of (batch, width) token ids and their
-        mask of 1 and 0."""
+        """Return (batch, classes) probabilities as a float32 tensor.
+
+        The arguments are (batch, width) token ids and their mask of 1 and 0.
+        """
 
     def _answers(self, batch: Sequence[Window]) -> NDArray[np.float64]:
         import torch
