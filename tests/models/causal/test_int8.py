@@ -43,7 +43,7 @@ def test_rounding_twice_is_finer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     expected = logs[np.arange(len(IDS) - 1), IDS[1:]]
     found = {}
     for first in (0, 16, len(IDS)):
-        monkeypatch.setattr(int8, "_TWICE", first)
+        monkeypatch.setattr(int8, "_TOKENS_ROUNDED_TWICE", first)
         model = Int8Model(weights, 1, 20)
         after, _, _ = model.read(weights.vectors(IDS), model.nothing)
         found[first] = model.measured(after[:-1], IDS[1:])[:, 0]
