@@ -1,1 +1,1 @@
-"""Sentences, words and scripts of a text, with exact code-point offsets."""
+"""Text analysis with exact code-point offsets: sentences, words, scripts, values."""

@@ -1,8 +1,8 @@
-"""Actions that an answer claims to have done, by rules on English words.
+"""Actions claimed by an answer, found by rules on English words.
 
 "I created the ticket", "I've sent it and updated the list", "Your flight has been booked",
-"Successfully deleted the file". Not claimed are what is announced, denied, asked, conditional,
-quoted or in code, and texts that stand in the answer itself ("I wrote a summary").
+"Successfully deleted the file". Announced, negated, questioned, conditional, quoted actions and
+those in code are not claimed, nor are texts in the answer itself ("I wrote a summary").
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from typing import NamedTuple
 from veridical.text.fact_words import AUXILIARIES, FUNCTION_WORDS
 from veridical.text.spans import Span
 
-#: Past forms by kind of action. Words that as often name work of thought or something
-#: else ("checked", "made", "reviewed", "found", "set") are left out.
+#: Past forms by kind of action. Words that often mean mental work or something
+#: else ("checked", "made", "reviewed", "found", "set") are omitted.
 _PAST = {
     "create": "created added inserted registered opened",
     "send": "sent emailed e-mailed mailed messaged forwarded notified texted posted published "
@@ -29,7 +29,7 @@ _PAST = {
     "run": "ran executed deployed installed restarted started stopped launched tested",
     "search": "searched queried fetched browsed",
 }
-#: Words by which a tool, or what it is told, says that it does an action of a kind.
+#: Words in a tool's name or arguments that show the kind of its action.
 _TOOL_WORDS = {
     "create": "create add insert new register make open generate build post put mkdir touch write "
     "setup save schedule append",
@@ -60,7 +60,7 @@ _ADVERB_WORDS = """
     personally gone ahead and since both been
 """
 _ADVERBS = frozenset(_ADVERB_WORDS.split())
-#: Before "I": not a statement that it was done.
+#: Before "I": no statement that it was done.
 _UNREAL_WORDS = """
     if unless until once whether had should would could as than like
 """
@@ -70,7 +70,7 @@ _CLAUSE_WORDS = """
     because since so but which who that when while although if
 """
 _CLAUSE = frozenset(_CLAUSE_WORDS.split())
-#: What an answer itself may be or hold, and the kinds of action that are then done in it.
+#: Things that an answer may be or contain, and the kinds of action that it then performs itself.
 _IN_TEXT = ("create", "update", "delete")
 _TEXT_WORDS = """
     summary list table answer response reply poem story essay outline plan explanation example
@@ -89,12 +89,12 @@ _EMPTY = FUNCTION_WORDS | AUXILIARIES | {"successfully", "new", "please", "follo
 
 
 class Action(NamedTuple):
-    """An action that is claimed, and the place of its words.
+    """A claimed action and the place of its words.
 
     Attributes:
         verb: the past form, in lower case.
-        kind: of action, one of :data:`TOOL_WORDS`.
-        objects: the words that say what was acted on, in lower case, function words left out.
+        kind: kind of action, one of :data:`TOOL_WORDS`.
+        objects: the words for its object, in lower case, without function words.
         sentence: index of the sentence.
     """
 
@@ -113,7 +113,7 @@ class _Token(NamedTuple):
 
 
 def claimed_actions(sentences: Sequence[Span]) -> list[Action]:
-    """The actions that an answer's ``sentences`` claim, in order.
+    """Return the actions that an answer's ``sentences`` claim, in order.
 
     >>> [span] = [Span(0, 43, "I've created the ticket and emailed Ann Lee")]
     >>> [(a.verb, a.objects) for a in claimed_actions([span])]
@@ -128,7 +128,7 @@ def _of_sentence(place: int, sentence: Span) -> Iterator[Action]:
         return
     text = _QUOTED.sub(lambda m: " " * len(m[0]), text)
     tokens = [_Token(m.start(), m.end(), m[0].lower()) for m in _WORD.finditer(text)]
-    speaking = claiming = False  # the subject is the speaker; it has done something already
+    speaking = claiming = False  # the subject is the speaker; a verb has been found already
     subject = 0
     for i, token in enumerate(tokens):
         if token.text in _SUBJECTS:
@@ -156,8 +156,11 @@ def _of_sentence(place: int, sentence: Span) -> Iterator[Action]:
 
 
 def _follows_subject(tokens: Sequence[_Token], subject: int, verb: int, claiming: bool) -> bool:
-    """Whether a verb is said of the speaker: after the pronoun with adverbs between at most, or
-    after "and" or a comma as the next of several verbs."""
+    """Return True if the speaker is the verb's subject.
+
+    The verb follows the pronoun with at most adverbs between, or "and" or a comma as the next of
+    several verbs.
+    """
     at = verb - 1
     while at > subject and tokens[at].text in (_ADVERBS | {"have", "'ve"}):
         at -= 1
@@ -167,7 +170,9 @@ def _follows_subject(tokens: Sequence[_Token], subject: int, verb: int, claiming
 
 
 def _is_done_to(tokens: Sequence[_Token], first: int, verb: int) -> bool:
-    """ "Your flight has been booked", "The mail was successfully sent"."""
+    """Return True for the passive: "Your flight has been booked", "The mail was successfully
+    sent".
+    """
     at = verb - 1
     surely = False
     while at > first and tokens[at].text in _ADVERBS - {"been"}:
@@ -181,7 +186,9 @@ def _is_done_to(tokens: Sequence[_Token], first: int, verb: int) -> bool:
 
 
 def _is_announced(tokens: Sequence[_Token], verb: int) -> bool:
-    """ "Successfully deleted the file", "Done: booked the table"."""
+    """Return True for a bare participle: "Successfully deleted the file", "Done: booked the
+    table".
+    """
     before = [t.text for t in tokens[: min(verb, 3)]]
     return before == ["successfully"] or (before[:1] == ["done"] and before[1:] in ([","], [":"]))
 
@@ -193,8 +200,10 @@ class _Objects(NamedTuple):
 
 
 def _objects(tokens: Sequence[_Token], at: int, step: int) -> _Objects:
-    """The words that say what was acted on, from ``at`` on; the place of the last; and whether
-    that is a text of the answer itself."""
+    """Return the object's words from ``at`` on, and the place of the last.
+
+    The third value is True if the object is a text of the answer itself.
+    """
     words: list[str] = []
     last = at - step
     for _ in range(_LONGEST_OBJECT):
@@ -203,7 +212,7 @@ def _objects(tokens: Sequence[_Token], at: int, step: int) -> _Objects:
         text = tokens[at].text
         following = tokens[at + 1].text if at + 1 < len(tokens) else ""
         ends = text in _BREAKS or text == ","
-        if step > 0 and text in ("and", "then"):  # what follows is done by itself
+        if step > 0 and text in ("and", "then"):  # another action follows
             ends = following in KINDS or following in _ADVERBS or following in _SUBJECTS
             ends = ends or following.endswith("ed")
         elif step > 0:

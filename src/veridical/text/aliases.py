@@ -1,7 +1,7 @@
 """Short and long names of one thing: "the European Space Agency (ESA)".
 
-Read are definitions in a text, initials of capitalised words, and a few names that everybody
-shortens. A statement is put in the words of the text that it is compared with.
+Sources are definitions in a text, initials of capitalised words, and a few well-known short names.
+A statement is rewritten with the names of the text that it is compared with.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ _KNOWN = """
     max.|maximum
     min.|minimum
 """
-_LONGEST = 20_000  # characters of a text that is read for definitions
+_MAX_SEARCHED_CHARACTERS = 20_000  # of a text, for definitions
 
 
 @cache
@@ -71,13 +71,13 @@ def _known() -> tuple[tuple[str, ...], ...]:
 
 @kept
 def definitions(text: str) -> tuple[tuple[str, str], ...]:
-    """(short, long) names that ``text`` defines, in order, each once.
+    """Return the distinct (short, long) names that ``text`` defines, in order.
 
     >>> definitions("The GMO, short for global mobility officer, signs. The Lake Fund (LF) pays.")
     (('LF', 'Lake Fund'), ('GMO', 'global mobility officer'))
     """
     found: dict[tuple[str, str], None] = {}
-    if len(text) <= _LONGEST:
+    if len(text) <= _MAX_SEARCHED_CHARACTERS:
         for short, long in (*_in_brackets(text), *_said(text)):
             found.setdefault((short, long))
     return tuple(found)
@@ -107,7 +107,7 @@ def _last_token(before: str) -> str | None:
 
 
 def _words_for(short: str, before: str) -> str | None:
-    """The last words of a text whose initials are a short name."""
+    """Return the last words of a text whose initials are a short name."""
     words = re.findall(r"[\w'’-]+", before)
     for n in range(2, min(len(words), _MOST_WORDS) + 1):
         if _initials(words[-n:], short):
@@ -125,7 +125,10 @@ def _said(text: str) -> Iterator[tuple[str, str]]:
 
 
 def _initials(words: list[str], short: str) -> bool:
-    """Whether words begin with the letters of a short name; small words and joints may count."""
+    """Return True if words begin with the letters of a short name.
+
+    Small words and linking words may count.
+    """
     if not words or words[0].lower() in _SMALL:
         return False
     parts = [part for word in words for part in re.split(r"[-’']", word) if part]
@@ -140,10 +143,10 @@ def _initials(words: list[str], short: str) -> bool:
 
 
 def in_words_of(statement: str, text: str, defined: tuple[tuple[str, str], ...] = ()) -> str:
-    """``statement`` with the names that ``text`` has in the place of others for the same.
+    """Replace names in ``statement`` by the names of the same things in ``text``.
 
     Args:
-        defined: (short, long) names, of :func:`definitions`.
+        defined: (short, long) names, from :func:`definitions`.
 
     >>> in_words_of("ESA is in Elm.", "The European Space Agency is in Elm.")
     'European Space Agency is in Elm.'

@@ -1,4 +1,4 @@
-"""The part of a text that is its answer: what a pattern matches, its number, or a field of JSON."""
+"""The answer part of a text: a pattern's match, number or JSON field."""
 
 from __future__ import annotations
 
@@ -8,28 +8,29 @@ from collections.abc import Callable, Iterator
 from functools import lru_cache
 from typing import Any
 
-#: How a part is named.
+#: Forms of a part's name.
 FORMS = "regex:PATTERN, number or json:FIELD"
-_LONGEST = 1000  # characters of a name
-_TRIES = 100  # places of a text at which an object may begin
+_MAX_NAME_CHARACTERS = 1000
+_MAX_OBJECT_STARTS = 100  # places of a text tried as the start of an object
 
 
 def part_finder(spec: str) -> Callable[[str], str | None]:
-    """A function that gives the part of a text, stripped, or None where there is none; blank is
-    none.
+    """Return a function that extracts the part of a text, stripped, or None.
+
+    A blank part counts as None.
 
     Args:
-        spec: ``regex:PATTERN`` (the first match: its first group that took part, or all of it),
-            ``number`` (that after an answer's mark, else the last; "1,200.0" is "1200"), or
-            ``json:FIELD`` (of the first JSON object that has it, on its own or within other
-            text; ``FIELD`` may be a path, ``a.b.0``; null is none).
+        spec: ``regex:PATTERN`` (the first match: its first matching group, or all of it),
+            ``number`` (after an answer marker, else the last one; "1,200.0" is "1200"), or
+            ``json:FIELD`` (of the first JSON object with it, alone or within other text; ``FIELD``
+            may be a path, ``a.b.0``; null counts as missing).
 
     Raises:
-        ValueError: it is none of these, or the pattern is not valid.
+        ValueError: ``spec`` has another form, or the pattern is invalid.
     """
     kind, _, argument = spec.partition(":")
-    if len(spec) > _LONGEST:
-        raise ValueError(f"must be at most {_LONGEST} characters long")
+    if len(spec) > _MAX_NAME_CHARACTERS:
+        raise ValueError(f"must be at most {_MAX_NAME_CHARACTERS} characters long")
     if spec == "number":
         return _number
     if kind == "regex" and argument:
@@ -69,7 +70,7 @@ def _number(text: str) -> str | None:
     value = number.value
     shown = str(value.numerator)
     if value.denominator != 1:
-        rounded = f"{float(value):.6g}"  # as close as numbers are compared elsewhere
+        rounded = f"{float(value):.6g}"  # same precision as other comparisons of numbers
         shown = str(int(float(rounded))) if float(rounded).is_integer() else rounded
     return shown + "%" * number.percent
 
@@ -90,10 +91,10 @@ def _field(text: str, path: tuple[str, ...]) -> str | None:
 
 
 def _objects(text: str) -> Iterator[Any]:
-    """JSON objects of the text, the outer ones, in order."""
+    """Yield the outermost JSON objects of the text, in order."""
     decoder = json.JSONDecoder(parse_constant=_refuse)
     at = 0
-    for _ in range(_TRIES):
+    for _ in range(_MAX_OBJECT_STARTS):
         at = text.find("{", at)
         if at < 0:
             return
@@ -107,4 +108,4 @@ def _objects(text: str) -> Iterator[Any]:
 
 
 def _refuse(constant: str) -> Any:
-    raise ValueError(f"{constant} is no JSON")
+    raise ValueError(f"{constant} is not JSON")

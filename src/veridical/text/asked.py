@@ -24,9 +24,9 @@ def _set(words: str) -> frozenset[str]:
 
 Kind = Literal["yes_no", "time", "amount", "person", "place", "reason", "manner", "other"]
 
-_LONGEST = 400  # characters of a question; of a longer one the end
-_LONGEST_SENTENCE = 2_000  # characters of a sentence whose values are looked at
-_STEM = 5  # letters of a word that are compared
+_MAX_QUESTION_CHARACTERS = 400  # from the end of a longer one
+_MAX_SENTENCE_CHARACTERS = 2_000  # searched for values
+_STEM_LETTERS = 5  # compared of a word
 _ASKING: tuple[tuple[Kind, re.Pattern[str]], ...] = (
     (
         "time",
@@ -96,12 +96,12 @@ _EMPTY = (
 
 
 class Asked(NamedTuple):
-    """What is asked.
+    """The content of a question.
 
     Attributes:
-        question: the sentence that asks.
-        kind: the kind of value that answers it.
-        stems: beginnings of its content words, in order.
+        question: the interrogative sentence.
+        kind: the kind of its answer.
+        stems: prefixes of its content words, in order.
     """
 
     question: str
@@ -110,37 +110,37 @@ class Asked(NamedTuple):
 
 
 def asked(question: str) -> Asked | None:
-    """Read a question; None where it has no content words.
+    """Analyse a question; return None if it has no content words.
 
     >>> found = asked("When does the shop open?")
     >>> found.kind, found.stems
     ('time', ('shop', 'open'))
     """
-    text = " ".join(question[-4 * _LONGEST :].split())
+    text = " ".join(question[-4 * _MAX_QUESTION_CHARACTERS :].split())
     sentences = [s.text for s in split_sentences(text)]
     asking = [s for s in sentences if s.rstrip(" \"'”’)").endswith(("?", "？"))] or sentences[-1:]
     if not asking:
         return None
-    said = asking[-1][-_LONGEST:]
+    said = asking[-1][-_MAX_QUESTION_CHARACTERS:]
     stems = content_stems(said)
     if not stems:
-        stems = content_stems(text[-_LONGEST:])
+        stems = content_stems(text[-_MAX_QUESTION_CHARACTERS:])
     return Asked(said, _kind(said.lower()), stems) if stems else None
 
 
 def content_stems(text: str) -> tuple[str, ...]:
-    """Beginnings of the distinct content words of a text, in order."""
+    """Return prefixes of the distinct content words of a text, in order."""
     words = (w.lower() for w in _WORD.findall(text))
-    return tuple(dict.fromkeys(w[:_STEM] for w in words if w not in _EMPTY and len(w) > 1))
+    return tuple(dict.fromkeys(w[:_STEM_LETTERS] for w in words if w not in _EMPTY and len(w) > 1))
 
 
 def holds_value(kind: Kind, sentence: str) -> bool:
-    """Return True if a sentence holds a value of the kind that is asked for.
+    """Return True if a sentence has a value of the requested kind.
 
     >>> holds_value("time", "It opens at 9 am."), holds_value("time", "It is blue.")
     (True, False)
     """
-    sentence = sentence[:_LONGEST_SENTENCE]
+    sentence = sentence[:_MAX_SENTENCE_CHARACTERS]
     low = sentence.lower()
     words = set(_WORD.findall(low))
     if kind == "time":

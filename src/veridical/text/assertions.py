@@ -25,7 +25,7 @@ _WORD = re.compile(r"[^\W_]+(?:['’][^\W\d_]+)*|[,;:()]")
 _CONTRACTED = re.compile(r"[^\W\d_]+['’](?:s|re|ll|d|ve|m)")
 _CANNOT = frozenset({"cannot", "ain't", "gonna"})
 _OPENERS = _set("whether if when where who whom whose what which how why that or nor and to than")
-#: Words before which no noun ends, so that what follows is no verb.
+#: Words that never follow a complete noun, so the next word is not a verb.
 _NO_NOUN = (
     DETERMINERS
     | PREPOSITIONS
@@ -38,9 +38,9 @@ _MAX_WORDS = 120
 def asserts(text: str) -> bool:
     """Return True if a text has a main clause: a subject, and a finite verb after it.
 
-    A text that begins with its verb, or with a word that makes it a part of another clause
-    (``whether``, ``or``), has none. Verbs that are often nouns count after a word that may end a
-    subject.
+    A text that begins with its verb, or with a word that makes it part of another clause
+    (``whether``, ``or``), has none. Verbs that are often nouns count only after a word that may end
+    a subject.
 
     >>> asserts("dogs travel for free"), asserts("the price of the ticket"), asserts("is closed")
     (True, False, False)

@@ -1,8 +1,8 @@
-"""Parts of a sentence that name its source or lead to what it says.
+"""Parts of a sentence that name its source or introduce its statement.
 
-"Based on the provided context,", "The guide states that", "The answer is", "In summary,",
-"... (source: guide.pdf)". They state nothing themselves. What names a person or a publication is a
-statement: "According to Dr. Wu,". The rules know English, and all patterns are bounded.
+"Based on the provided context,", "The guide states that", "The answer is", "In summary,", "...
+(source: guide.pdf)". They state nothing themselves. Naming a person or a publication is a
+statement: "According to Dr. Wu,". The rules are for English, and all patterns are bounded.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _GIVEN = (
     r"given|gave|shared|supplied|retrieved|have|above|below|sent|uploaded|at hand|available)"
     r"(?: (?:to me|to us|by you|by the user|above|below|here|with me))?)"
 )
-#: A text that was given, as a whole or a part of it.
+#: A given text, or a part of it.
 _SOURCE = (
     rf"(?:{_FILE}"
     rf"|(?:\[|\()?(?:document|doc|source|passage|context|text|page|chunk|section|paragraph|article|"
@@ -122,7 +122,7 @@ _LABEL = (
 _OPENING = r"[\s*_#>\"'“`(]{0,8}"
 _MARKUP = r"[*_]{0,3}"
 _LEAD_FORMS = (
-    rf"{_BEFORE} {_PLACE}{_MARKUP}\s{{0,9}}[,:;–—]{_MARKUP}\s?"  # a marker may have stood there
+    rf"{_BEFORE} {_PLACE}{_MARKUP}\s{{0,9}}[,:;–—]{_MARKUP}\s?"  # after a marker
     rf"(?:{_HOW}(?:it (?:is|was) {_HOW}{_SAID} that|it {_HOW}{_SAYS} that)\s)?"
     rf"(?:i can (?:tell you|say|confirm|see) that\s)?",
     rf"(?:as|like) (?:(?:is|was|has been|it is|it was) )?{_HOW}{_SAID}"
@@ -142,7 +142,7 @@ _LEAD_FORMS = (
     r"i|le|o|a|os|as) (?:[\w-]{1,20} ?){1,3}\s?,\s?",
 )
 
-#: These lead in only to what is a sentence, or answers a question.
+#: These introduce only a sentence, or the answer to a question.
 _TO_SENTENCE = rf"{_OPENING}{_PLACE} {_HOW}(?:says?|said|states?|stated|notes?|noted|reads)\s"
 _TO_ANSWER = rf"{_OPENING}{_ANSWER_IS},?\s(?!not\b)"
 
@@ -176,11 +176,11 @@ _THIS = (
     r"the (?:answer|information|above information|relevant information|details)|"
     r"these (?:details|facts|figures|points)|more (?:details|information))"
 )
-#: A sentence about where the answer stands, and no more.
+#: A sentence that only gives the place of the answer.
 _FOUND = rf"(?:{_CITES}|(?:i|we) (?:found|took|got) (?:this|it) (?:in|from) )"
 _WHOLE = (
     rf"{_OPENING}(?:"
-    # what a place follows: a large pattern, which stands here once
+    # text before a place: a large pattern, used only once
     rf"(?:{_THIS} (?:is|are|was|were|can be|comes?|came)(?: all)? {_HOW}"
     rf"(?:(?:{_SAID}|taken|drawn|supported|confirmed|backed up|located|available) )?"
     rf"(?:in|by|on|under|from|at|within|directly from|based on|according to) "
@@ -204,7 +204,7 @@ class _Patterns(NamedTuple):
 
 @cache
 def _patterns() -> _Patterns:
-    """The patterns, compiled when they are first asked for: they are large."""
+    """Compile the patterns on first use, as they are large."""
     leads = tuple(re.compile(rf"{_OPENING}{form}", re.IGNORECASE) for form in _LEAD_FORMS)
     to_sentence, to_answer, whole = (
         re.compile(form, re.IGNORECASE) for form in (_TO_SENTENCE, _TO_ANSWER, _WHOLE)
@@ -214,7 +214,7 @@ def _patterns() -> _Patterns:
 
 @cache
 def _tails() -> tuple[re.Pattern[str], ...]:
-    """The patterns of last words, compiled for the first that may be some."""
+    """Compile the patterns of final attributions on first use."""
     return (*(re.compile(form, re.IGNORECASE) for form in _TAIL_FORMS), re.compile(_AUTHORS))
 
 
@@ -222,12 +222,12 @@ _IS_NUMBER = re.compile(r"\b(?:is|are|was|were)\s?[\[【]")
 
 
 def attribution_lead_in(sentence: str, *, asked: bool = True) -> int:
-    """How many characters at a sentence's start say where it comes from or lead to what it says.
+    """Return the length of the attribution or introduction at a sentence's start.
 
-    What is left has a word at least.
+    The rest has at least one word.
 
     Args:
-        asked: a question is known, so that what "The answer is" leads to needs no words of its own.
+        asked: True if a question is known, so that a short answer may follow "The answer is".
 
     >>> text = "According to the guide, the shop opens at 9."
     >>> text[attribution_lead_in(text) :]
@@ -253,8 +253,9 @@ def attribution_lead_in(sentence: str, *, asked: bool = True) -> int:
 
 
 def attribution_tail(sentence: str) -> int:
-    """Where a sentence's last words begin that say where it comes from, the stop after them
-    included; its length where there are none.
+    """Return the start of the attribution at a sentence's end, including its full stop.
+
+    Without one it is the sentence's length.
 
     >>> text = "The shop opens at 9 (source: guide.pdf)."
     >>> text[: attribution_tail(text)]
@@ -280,7 +281,7 @@ def _tail_at(sentence: str, start: int, end: int) -> int | None:
 
 
 def attributes_alone(sentence: str) -> bool:
-    """Whether a sentence only says where something is to be found, or announces what follows.
+    """Return True if a sentence only gives a place, or announces what follows.
 
     >>> attributes_alone("This is stated in the document."), attributes_alone("It is hot.")
     (True, False)

@@ -1,9 +1,11 @@
-"""Citations in a text: ``[3]``, ``[1, 2]``, ``[1-3]``, ``[handbook.md]``, links and quotations.
+"""Citations in a text: numbers, ids, links and quotations.
 
-What is read is what a source can be looked up by: its position, counted from 1, or its id; a web
-address; words in quotation marks. Superscripts, ``(3)`` and "Smith (2020)" are not read, as they
-mean something else as often. Nothing in code (between backticks) is a citation. All patterns take
-time linear in the text.
+Examples are ``[3]``, ``[1, 2]``, ``[1-3]`` and ``[handbook.md]``.
+
+Citations identify a source by its position, counted from 1, or its id; by a web address; or by
+words in quotation marks. Superscripts, ``(3)`` and "Smith (2020)" are ignored, as they are
+ambiguous. Nothing in code (between backticks) is a citation. All patterns take time linear in the
+text.
 """
 
 from __future__ import annotations
@@ -12,7 +14,7 @@ import re
 from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
-#: "[3]", "【3†source】", "（source 3）"; what stands between the brackets is read by _targets.
+#: "[3]", "【3†source】", "（source 3）"; _targets parses the content of the brackets.
 _BRACKETED = re.compile(r"[\[［【]([^\[\]［］【】\n]{1,200})[\]］】]")
 _IN_PARENTHESES = re.compile(
     r"[(（](?:see )?((?:source|document|doc|passage|context|reference|ref)s?[ :#.]{0,2}"
@@ -20,7 +22,7 @@ _IN_PARENTHESES = re.compile(
     re.IGNORECASE,
 )
 _SEPARATOR = re.compile(r"[,;，；、]|\s(?:and|&)\s")
-#: Of a part: "3", "^3", "source 3", "#3", "3†source"; a longer number is a year or an amount.
+#: A part: "3", "^3", "source 3", "#3", "3†source"; a longer number is a year or an amount.
 _NUMBER = re.compile(
     r"\^?(?:(?:source|document|doc|passage|context|ctx|reference|ref|chunk|article)s?\.?[ :_-]?)?"
     r"#?(\d{1,3})(?:†[^†]*)?",
@@ -38,10 +40,10 @@ _QUOTED = re.compile(
     r"“([^“”\n]{1,2000})”|„([^„“”\n]{1,2000})[“”]|«([^«»\n]{1,2000})»|「([^「」\n]{1,2000})」"
     r'|『([^『』\n]{1,2000})』|"([^"\n]{1,2000})"'
 )
-#: What stands for words that were left out or put in.
+#: Marks of omitted or inserted words.
 _LEFT_OUT = re.compile(r"…|\.\.\.+|\[[^\[\]]{0,200}\]")
-_FEWEST_WORDS = 4  # of a quotation: fewer are a title, a name or words held at a distance
-_FEWEST_LETTERS = 10  # of one in a script without spaces
+_MIN_QUOTED_WORDS = 4  # fewer are a title, a name or scare quotes
+_MIN_QUOTED_LETTERS = 10  # in a script without spaces
 _EDGE = " \t\r\n.,;:!?。、，！？'’\"*_"
 _DIGITS = re.compile(r"\d+")
 _HEADING = re.compile(
@@ -51,7 +53,7 @@ _HEADING = re.compile(
 )
 
 
-#: Marks of a citation that no source is looked up by here: tool marks, footnotes, superscripts
+#: Citation marks that are not resolved here: tool marks, footnotes, superscripts
 #: after a word, files.
 _SUPERSCRIPTS = "[¹²³⁴⁵⁶⁷⁸⁹⁰]"
 _MARKS = re.compile(
@@ -67,14 +69,14 @@ _MARKS = re.compile(
     r"(?:p|pp|pages?|sec|section|§|lines?)\.? ?\d[\d–-]{0,9}\]",
     re.IGNORECASE,
 )
-#: What asks for a word: brackets behind it are that word. A letter alone is an array.
+#: Text that requires a word: brackets after it are that word. A single letter is an array.
 _TAKES_A_WORD = re.compile(
     r"(?:[=({\[:+*/<>-]|\b(?:is|are|was|were|be|in|of|from|by|to|and|or|see|with|at|than|on|for|as|"
     r"equals?|returns?|lists?|arrays?|vectors?|intervals?|ranges?|index|[a-z]))$",
     re.IGNORECASE,
 )
 _LONGEST_WORD = 12
-#: A space that a marker leaves before a stop.
+#: The space between a marker and a full stop.
 _BEFORE_STOP = re.compile(r" ([.,;:!?)\]。、，！？）])")
 
 
@@ -89,7 +91,7 @@ _ENTRY_EDGES = " \t\r\n-–—*_•·.,;:()[]<>\"'`|#"
 
 
 class Marker(NamedTuple):
-    """A citation by position or id, and where it stands.
+    """A citation by position or id, and its place.
 
     Attributes:
         numbers: (first, last) of each number or range that is cited; equal for one number.
@@ -103,7 +105,7 @@ class Marker(NamedTuple):
 
 
 class Link(NamedTuple):
-    """A web address, and where it stands."""
+    """A web address and its place."""
 
     start: int
     end: int
@@ -111,10 +113,10 @@ class Link(NamedTuple):
 
 
 class Quotation(NamedTuple):
-    """Words in quotation marks, marks included in the place.
+    """Words in quotation marks; the place includes the marks.
 
     Attributes:
-        pieces: the words between what is marked as left out, in order.
+        pieces: the words between marked omissions, in order.
     """
 
     start: int
@@ -123,7 +125,7 @@ class Quotation(NamedTuple):
 
 
 class Citations(NamedTuple):
-    """What a text cites, each in the order of the text."""
+    """The citations of a text, each list in text order."""
 
     markers: tuple[Marker, ...]
     links: tuple[Link, ...]
@@ -131,11 +133,11 @@ class Citations(NamedTuple):
 
 
 def find_citations(text: str, ids: Collection[str] = ()) -> Citations:
-    """The citations of ``text``.
+    """Find the citations of ``text``.
 
     Args:
-        ids: of the sources. What stands in brackets and is one of them, or differs from one in
-            its digits alone (``[doc-9]`` where there are ``doc-1`` and ``doc-2``), cites it.
+        ids: ids of the sources. Bracketed text that is an id, or differs from one only in its
+            digits (``[doc-9]`` with ``doc-1`` and ``doc-2``), is a citation.
 
     >>> found = find_citations("Lead is soft [2]. It is dense [1, 3-4].")
     >>> [marker.numbers for marker in found.markers]
@@ -160,12 +162,12 @@ def find_citations(text: str, ids: Collection[str] = ()) -> Citations:
 
 
 def find_links(text: str, code: Sequence[tuple[int, int]] = ()) -> list[Link]:
-    """The web addresses in ``text`` that begin in none of the stretches of ``code``."""
+    """Return the web addresses in ``text`` that begin outside the ``code`` spans."""
     return [_link(m) for m in _outside(_LINK, text, code)]
 
 
 def quoted_pieces(quoted: str) -> tuple[str, ...]:
-    """The runs of words of a quotation that is long enough to be looked up; none of a shorter.
+    """Return the runs of words of a quotation; none if it is too short to look up.
 
     >>> quoted_pieces("the engine [of the ship] was ... never repaired.")
     ('the engine', 'was', 'never repaired')
@@ -174,18 +176,20 @@ def quoted_pieces(quoted: str) -> tuple[str, ...]:
     letters = sum(c.isalnum() for p in pieces for c in p)
     words = sum(len(p.split()) for p in pieces)
     unspaced = words <= 2 and any(c > "\u2e7f" for p in pieces for c in p)
-    enough = letters >= _FEWEST_LETTERS if unspaced else words >= _FEWEST_WORDS
+    enough = letters >= _MIN_QUOTED_LETTERS if unspaced else words >= _MIN_QUOTED_WORDS
     return pieces if enough and letters else ()
 
 
 def heads_a_list(sentence: str) -> bool:
-    """Whether a sentence opens a list of sources ("References:"), whose entries state nothing."""
+    """Return True if a sentence opens a list of sources ("References:")."""
     return _HEADING.match(sentence) is not None
 
 
 def text_without(text: str, places: Sequence[tuple[int, int]]) -> str:
-    """``text`` without what stands at ``places``, in order, and without the spaces that leaves;
-    the same text where there are none."""
+    """Remove the ``places``, in order, and the spaces they leave from ``text``.
+
+    Without places the text is unchanged.
+    """
     if not places:
         return text
     pieces, at = [], 0
@@ -197,9 +201,9 @@ def text_without(text: str, places: Sequence[tuple[int, int]]) -> str:
 
 
 def marker_places(text: str) -> list[tuple[int, int]]:
-    """Where citations by number stand that the sentence reads the same without, in order.
+    """Return the places of numeric citations that the sentence does not need, in order.
 
-    Brackets that are a word of the sentence ("in [3]", "x = [1, 2]", "a[1]") are none of them.
+    Brackets that are a word of the sentence ("in [3]", "x = [1, 2]", "a[1]") are not included.
     """
     marks = [m.span() for m in _MARKS.finditer(text)]
     if not marks and not any(bracket in text for bracket in "[［【(（"):
@@ -221,7 +225,7 @@ def marker_places(text: str) -> list[tuple[int, int]]:
 
 
 def _apart(places: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Places in order, of those that overlap the first."""
+    """Return the places in order; of overlapping ones the first."""
     apart: list[tuple[int, int]] = []
     for start, end in sorted(places):
         if not apart or start >= apart[-1][1]:
@@ -230,7 +234,7 @@ def _apart(places: list[tuple[int, int]]) -> list[tuple[int, int]]:
 
 
 def lists_source(sentence: str) -> bool:
-    """Whether a sentence is the entry of a source in a list or footnote, or heads such a list.
+    """Return True if a sentence is a source entry in a list or footnote, or heads such a list.
 
     >>> lists_source("Source: guide.pdf"), lists_source("[^1]: Clause 4"), lists_source("It is.")
     (True, True, False)
@@ -243,7 +247,7 @@ def lists_source(sentence: str) -> bool:
 
 
 def is_listed_source(sentence: str) -> bool:
-    """Whether what follows the head of a list of sources is an entry of it, and no statement."""
+    """Return True if a sentence after the head of a list of sources is an entry of it."""
     return len(sentence) <= _LONGEST_ENTRY and _is_entry(sentence, listed=True)
 
 
@@ -261,7 +265,7 @@ def _is_entry(text: str, *, listed: bool) -> bool:
 
 
 def without_markers(text: str) -> str:
-    """``text`` without its citations by number, as a model should read it.
+    """Remove numeric citations from ``text``, for a model's input.
 
     >>> without_markers("Lead is soft [2], tin is hard [1, 3].")
     'Lead is soft, tin is hard.'
@@ -270,7 +274,7 @@ def without_markers(text: str) -> str:
 
 
 def blanked_markers(text: str) -> str:
-    """``text`` with spaces in the place of its citations by number: no other place changes."""
+    """Replace numeric citations by spaces, so that all offsets stay."""
     for start, end in marker_places(text):
         text = text[:start] + " " * (end - start) + text[end:]
     return text
@@ -279,7 +283,7 @@ def blanked_markers(text: str) -> str:
 def _outside(
     pattern: re.Pattern[str], text: str, code: Sequence[tuple[int, int]]
 ) -> list[re.Match[str]]:
-    """Matches that begin in none of the stretches of ``code``."""
+    """Return the matches that begin outside the ``code`` spans."""
     found = []
     place = 0
     for m in pattern.finditer(text):
@@ -293,7 +297,7 @@ def _outside(
 def _targets(
     content: str, ids: frozenset[str], shapes: frozenset[str]
 ) -> tuple[tuple[tuple[int, int], ...], tuple[str, ...]] | None:
-    """Numbers and names that are cited between brackets; None where that is no citation."""
+    """Parse the numbers and names cited between brackets; None if it is not a citation."""
     if content in ids:
         return (), (content,)
     numbers: list[tuple[int, int]] = []
@@ -312,7 +316,7 @@ def _targets(
 
 
 def _link(match: re.Match[str]) -> Link:
-    """A web address without the punctuation of the sentence around it."""
+    """Return a web address without the punctuation of the sentence around it."""
     url = match[0]
     surplus = url.count(")") - url.count("(")
     end = len(url)

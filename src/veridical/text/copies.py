@@ -1,8 +1,8 @@
-"""Statements that a text makes word for word.
+"""Verbatim copies of statements in a text.
 
-Compared are whole sentences, lines and list items, and clauses that a sentence sets side by side.
-Case, white space, quotation marks, dashes, markup and the final stop make no difference. What the
-text only quotes, asks, supposes or denies in the sentence before or after is not taken for said.
+Whole sentences, lines, list items and coordinated clauses are compared. Case, white space,
+quotation marks, dashes, markup and the final full stop are ignored. Text that is only quoted,
+questioned, supposed or denied by a neighbouring sentence does not count.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ _MARKUP = re.compile(
 _LINK = re.compile(r"\[([^\[\]\n]{1,200})\]\([^()\s]{1,500}\)")
 _EDGES = " \t\r\n.!;,\"'"
 _LIST_ITEM = re.compile(r"\s{0,40}(?:[-*+•‣▪◦●–—>]|\(?(?:\d{1,3}|[A-Za-z])[.)])\s")
-#: Where a clause may end so that what stands before it is said as well.
+#: Ends of a clause after which the text before it is also asserted.
 _BOUNDARY = re.compile(r";\s|,? (?:and|but|while|whereas) (?=(\w[\w'’-]{0,30})\b)")
-#: Where a statement may join two.
+#: Junctions of two clauses in a statement.
 _JOINT = re.compile(r"; |, and (?=\w+ \w)")
 _DEPENDS = re.compile(
     r"\b(?:if|unless|except|only|provided|when|until|whether|either|neither|nor|without|before|"
@@ -51,7 +51,7 @@ _FALSE = re.compile(
     r"not (?:true|the case|so|correct|right)|no longer|denied|denies|refuted|debunked|formerly|"
     r"outdated|deprecated|obsolete|used to)\b"
 )
-#: What the head of a list may say of its items that they do not say.
+#: Qualifications in the head of a list that its items do not repeat.
 _RESTRICTS = re.compile(
     rf"{_FALSE.pattern}|\b(?:examples?|draft|if|unless|when|not|no|never|except\w*|exclu\w+|"
     r"forbidden|prohibited|avoid|don't|cannot|without|neither|questions?)\b"
@@ -63,12 +63,12 @@ _DENIED_AFTER = re.compile(
     r"denied|refuted|mistaken|no longer|misconception|nonsense|debunked|retracted|outdated)\b"
     r"|(?:no|not true|false|wrong|incorrect|nonsense)\b\s?[.,:!]"
 )
-_LONGEST = 2_000  # characters of a statement that is looked up
-_NEAR = 300  # characters of a sentence that denies the one beside it
+_MAX_STATEMENT_CHARACTERS = 2_000
+_MAX_DENIAL_CHARACTERS = 300  # of a sentence that denies a neighbour
 
 
 def folded(text: str) -> str:
-    """A text as it is compared.
+    """Normalise a text for comparison.
 
     >>> folded("- **The  Museum** opens “at ten”.") == folded('the museum opens "at ten"')
     True
@@ -86,7 +86,7 @@ def is_copy(statement: str, passage: str) -> bool:
     >>> is_copy("Cats stay outside.", text), is_copy("Entry is free.", text)
     (True, False)
     """
-    if len(statement) > _LONGEST:
+    if len(statement) > _MAX_STATEMENT_CHARACTERS:
         return False
     key = folded(statement)
     if not any(map(str.isalnum, key)):
@@ -99,29 +99,31 @@ def is_copy(statement: str, passage: str) -> bool:
 
 
 def is_whole(statement: str, passage: str) -> bool:
-    """Return True if the two are one text, but for what makes no difference."""
-    return abs(len(statement) - len(passage)) < _NEAR and folded(statement) == folded(passage)
+    """Return True if the two texts are equal after normalisation."""
+    return abs(len(statement) - len(passage)) < _MAX_DENIAL_CHARACTERS and folded(
+        statement
+    ) == folded(passage)
 
 
 @kept
 def _stated_in(passage: str) -> frozenset[str]:
-    whole = folded(readable(passage)) if len(passage) <= _LONGEST else ""
+    whole = folded(readable(passage)) if len(passage) <= _MAX_STATEMENT_CHARACTERS else ""
     return frozenset(filter(None, [whole, *_pieces(readable(passage))]))
 
 
 def _pieces(passage: str) -> Iterator[str]:
-    """What a passage states, as it is compared."""
+    """Yield the normalised statements of a passage."""
     sentences = split_sentences(passage)
     texts = [s.text for s in sentences]
-    head = ""  # of a list: its items say no more than it lets them
+    head = ""  # of a list, which qualifies its items
     for i, text in enumerate(texts):
-        before = texts[i - 1][-_NEAR:].lower() if i else ""
-        after = texts[i + 1][:_NEAR].lower() if i + 1 < len(texts) else ""
+        before = texts[i - 1][-_MAX_DENIAL_CHARACTERS:].lower() if i else ""
+        after = texts[i + 1][:_MAX_DENIAL_CHARACTERS].lower() if i + 1 < len(texts) else ""
         if text.rstrip("*_ ").endswith((":", "：")) or text.lstrip().startswith("#"):
-            head = text[-_NEAR:].lower()
+            head = text[-_MAX_DENIAL_CHARACTERS:].lower()
         elif not _LIST_ITEM.match(text):
             head = head if before and before.rstrip("*_ ").endswith((":", "：")) else ""
-        if _RESTRICTS.search(head) and text[-_NEAR:].lower() != head:
+        if _RESTRICTS.search(head) and text[-_MAX_DENIAL_CHARACTERS:].lower() != head:
             continue
         if _announces_falsehood(before) or _DENIED_AFTER.match(after):
             continue
@@ -129,7 +131,7 @@ def _pieces(passage: str) -> Iterator[str]:
 
 
 def _announces_falsehood(before: str) -> bool:
-    """Return True if the sentence before one is the head of what is not so."""
+    """Return True if the sentence before introduces something false."""
     ends = before.rstrip("*_ \"'").endswith((":", "："))
     return ends and _RESTRICTS.search(before) is not None
 
@@ -139,7 +141,7 @@ def _of_sentence(text: str) -> Iterator[str]:
     lines = text.split("\n") if "\n" in text else ()
     for line in lines:
         yield folded(line)
-    if len(text) > _LONGEST or text.rstrip().endswith("?"):
+    if len(text) > _MAX_STATEMENT_CHARACTERS or text.rstrip().endswith("?"):
         return
     low = text.lower()
     if _DEPENDS.search(low) or _FALSE.search(low) or '"' in text or "“" in text or ":" in text:

@@ -1,4 +1,4 @@
-"""Marks of layout that state nothing: emphasis, inline code, bullets, headings, code fences."""
+"""Layout marks without meaning: emphasis, inline code, bullets, headings, fences."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _STRUCK = re.compile(r"~~[^~\n]{1,500}~~")
 
 
 def unfenced(text: str) -> str:
-    """Return ``text`` without the lines that fence code."""
+    """Remove the lines that fence code from ``text``."""
     if "```" in text or "~~~" in text:
         return _FENCE.sub("", text).strip("\n")
     return text
@@ -25,9 +25,9 @@ def unfenced(text: str) -> str:
 
 @kept
 def undecorated(text: str) -> str:
-    """``text`` as it reads when it is shown: without the marks of Markdown.
+    """Remove Markdown marks from ``text``, as in its rendered form.
 
-    What stands in code is left as it is; what is struck out is not stated.
+    Code is unchanged, and struck-out text is removed.
 
     >>> undecorated("- **Price:** `$5` for *each* x * y * z")
     'Price: $5 for each x * y * z'

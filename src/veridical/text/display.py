@@ -1,32 +1,32 @@
-"""Foreign text in messages: short, on one line, and printable whatever it holds."""
+"""Foreign text in messages: short, on one line, and printable."""
 
 from __future__ import annotations
 
 import os
 from typing import Any
 
-#: Characters of a foreign text, and of an error, that a message shows.
+#: Maximum characters of a foreign text, and of an error, in a message.
 SHOWN, LONGEST_ERROR = 80, 400
 
 
 def cut(text: str, longest: int = SHOWN) -> str:
-    """``text``, its end replaced by an ellipsis beyond ``longest`` characters."""
+    """Truncate ``text`` with an ellipsis beyond ``longest`` characters."""
     return text if len(text) <= longest else text[: longest - 1] + "…"
 
 
 def visible(text: str) -> str:
-    """``text`` cut to about 80 characters, with whatever does not print escaped."""
+    """Truncate ``text`` to about 80 characters and escape unprintable ones."""
     short = cut(text)
     return short if short.isprintable() else cut(repr(short)[1:-1])
 
 
 def printable(text: str) -> str:
-    """``text`` on one line, with ``?`` for whatever does not print."""
+    """Put ``text`` on one line, with ``?`` for unprintable characters."""
     return "".join(c if c.isprintable() else "?" for c in " ".join(text.split()))
 
 
 def shown(value: Any) -> str:
-    """A value for an error message: short, and on one line whatever it holds."""
+    """Format a value for an error message: short and on one line."""
     if value is None:
         return "null"
     if isinstance(value, bool):
@@ -45,23 +45,23 @@ def shown(value: Any) -> str:
 
 
 def named(keys: Any, most: int = 8) -> str:
-    """Quoted names for a message, a few of them."""
+    """Quote up to ``most`` names for a message."""
     listed = [cut(shown(k), 40) for k, _ in zip(keys, range(most), strict=False)]
     more = len(keys) - len(listed)
     return ", ".join(listed) + (f" and {more} more" if more > 0 else "")
 
 
 def display(path: str | os.PathLike[str]) -> str:
-    """A file name that can be printed and stored: bytes that are not UTF-8 are escaped."""
+    """Format a file name for printing and storing; bytes that are not UTF-8 are escaped."""
     try:
         name = os.fsencode(path).decode("utf-8", "backslashreplace")
-    except UnicodeEncodeError:  # no file has that name
+    except UnicodeEncodeError:  # such a name cannot be a file
         name = str(path).encode("utf-8", "backslashreplace").decode()
     return name if name.isprintable() else repr(name)[1:-1]
 
 
 def reason(error: Exception) -> str:
-    """What an exception of a library says, cut and on one line."""
+    """Format a library's exception on one line, truncated."""
     if isinstance(error, OSError) and error.strerror:
         return error.strerror
     return visible(" ".join(str(error).split()) or type(error).__name__)

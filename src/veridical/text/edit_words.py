@@ -10,7 +10,7 @@ from veridical.text.structure.wording import MONTHS as MONTHS
 
 Label = Literal["entailment", "neutral", "contradiction", "not_entailment"]
 #: Labels of the edited text given the original and of the original given the edited text; None
-#: where open.
+#: if undetermined.
 Labels = tuple[Label | None, Label | None]
 Rule = Literal[
     "figure",
@@ -27,7 +27,7 @@ Rule = Literal[
 ]
 SAME: tuple[Label, Label] = ("entailment", "entailment")
 OPPOSED: tuple[Label, Label] = ("contradiction", "contradiction")
-#: The edited text says more than the original.
+#: The edited text states more than the original.
 MORE: Labels = ("neutral", "entailment")
 
 ANY_MONTH = "|".join(MONTHS)
@@ -103,7 +103,7 @@ ANTONYMS = [
 
 
 def fix_article(text: str) -> str:
-    """Write `a` or `an` as the next letter needs (`a American` -> `an`)."""
+    """Choose `a` or `an` by the next letter (`a American` -> `an`)."""
     text = re.sub(r"\b([Aa]) (?=[AEIOaeio][a-z]{2,})(?!one|once|Euro|eu)", r"\1n ", text)
     return re.sub(r"\b([Aa])n (?=[B-DF-GJ-NP-TV-Zb-df-gj-np-tv-z][a-z]{2,})", r"\1 ", text)
 
@@ -125,7 +125,7 @@ def _one_way(rule: Rule, pairs: str, labels: Labels) -> Iterator[Replacement]:
 
 
 def _both(rule: Rule, pairs: str, labels: Labels) -> Iterator[Replacement]:
-    """Yield each ``a/b`` of ``pairs`` and, with labels turned round, its reverse."""
+    """Yield each ``a/b`` of ``pairs`` and its reverse, with swapped labels."""
     for row in _one_way(rule, pairs, labels):
         yield row
         yield Replacement(rule, row.new, row.old, (labels[1], labels[0]))
@@ -136,7 +136,7 @@ _AGREE = {
     "his/her",
     "He/She",
     "His/Her",
-}  # one of several in a text, which would disagree
+}  # one of several in a text, which would contradict the others
 TABLE: tuple[Replacement, ...] = (
     *_both(
         "antonym",

@@ -1,7 +1,7 @@
-"""Looking facts of one text up in others, without tokenising the others.
+"""Lookup of facts in other texts, without tokenising those.
 
-Sources are searched for what is asked, by substring, and only the surroundings of a figure that
-matches are read closely. That is several times faster than finding all facts of every source.
+Sources are searched by substring, and only the text around a matching figure is parsed. This is
+several times faster than finding all facts of every source.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ from veridical.text.facts import Fact, Facts, same_length_lower
 from veridical.text.values.sources import source_values
 from veridical.text.values.value import Value
 
-#: Stands between sources: part of no fact, neither letter nor digit nor white space.
+#: Separator of sources: part of no fact, neither letter nor digit nor white space.
 _SEPARATOR = "\0"
-_AROUND = 80  # characters read around a negation
-#: Look-ups of a kind that read all sources; for more of them an index is made.
+_NEGATION_CONTEXT_CHARACTERS = 80
+#: Look-ups of a kind by search in all sources; for more of them an index is built.
 _MANY_WORDS = 256
 _MANY_SENTENCES = 64
-_NEAR = 2_000  # characters in which one of many names is looked for as a whole
-_JOINTS = 4  # numerals within a word, at which a part of it may stand alone
+_NAME_SEARCH_CHARACTERS = 2_000  # around its last word, for the whole name
+_MAX_NUMERALS_IN_WORD = 4  # at which it may be divided
 _RUN = re.compile(r"[^\W\d_]+(['’]t(?![^\W\d_]))?")
-#: Sentences compared with one of many, those that share rare words first, and negations looked at.
+#: Maximum sentences compared with one of many, by shared rare words, and maximum negations.
 _COMPARED = 150
 _CUES = 256
-#: By first letter, which is all that is looked at after most blanks.
+#: By first letter, which decides after most blanks.
 _NEGATING = "|".join(
     f"{letter}(?:{'|'.join(w[1:] for w in words)})"
     for letter, words in groupby(sorted({*NEGATIONS, "t"}), key=lambda w: w[0])
@@ -48,7 +48,7 @@ class _Sentence(NamedTuple):
 
 
 class Mentions(NamedTuple):
-    """How many ``sources`` mention a fact; the ``first`` of them does so at ``[start:end]``."""
+    """The number of ``sources`` that mention a fact, and its ``first`` place, ``[start:end]``."""
 
     sources: int
     first: int
@@ -57,7 +57,7 @@ class Mentions(NamedTuple):
 
 
 class Match(NamedTuple):
-    """A sentence ``[start:end]`` that says the same, with the same or the other polarity."""
+    """A sentence ``[start:end]`` with the same content, of equal or opposite polarity."""
 
     agrees: bool
     start: int
@@ -65,7 +65,7 @@ class Match(NamedTuple):
 
 
 class FactSources:
-    """Texts in which facts are looked up, all of them at once: they are searched as one text."""
+    """Texts for looking up facts, searched as one joined text."""
 
     def __init__(self, texts: Sequence[str]) -> None:
         self._texts = texts
@@ -81,14 +81,14 @@ class FactSources:
         self._phrases = 0
 
     def find(self, fact: Fact) -> Mentions | None:
-        """Mentions of ``fact``, or None.
+        """Return the mentions of ``fact``, or None.
 
-        A value must be equal in some form; a less precise one is in a more precise one (see
+        A value must be equal in some form; a more precise one includes a less precise one (see
         :func:`veridical.text.values.value.equal`). A name needs its last word and half of its
-        words: "Obama" speaks for "Barack Obama", "Barack" does not.
+        words: "Obama" supports "Barack Obama", "Barack" does not.
         """
         content = fact.content
-        # not where it stands
+        # without its place
         key: object = replace(content, start=0, end=0) if isinstance(content, Value) else content
         if key not in self._mentions:
             self._mentions[key] = (
@@ -106,7 +106,7 @@ class FactSources:
         return Mentions(sources, places[0].source, first.start, first.end)
 
     def _name(self, name: tuple[str, ...]) -> Mentions | None:
-        """A name's mentions: first where its words stand together, else its last word."""
+        """Return a name's mentions: its adjacent words if any, else its last word."""
         places = self._word(name[-1])
         if len(name) > 2 and places:
             others = [self._word(word) for word in name]
@@ -124,14 +124,14 @@ class FactSources:
             first, last = offset, self._ends[source]
             if self._phrases > _MANY_WORDS:
                 first = self._pairs.get((name[0], name[1]), {}).get(source, start)
-                last = min(last, first + _NEAR)
+                last = min(last, first + _NAME_SEARCH_CHARACTERS)
             together = self._low.find(phrase, first, last)
             if together >= 0:
                 start, end = together, together + len(phrase)
         return Mentions(len(places), source, start - offset, end - offset)
 
     def _word(self, word: str) -> dict[int, int]:
-        """Offset of the first ``word`` standing alone, by source, in order."""
+        """Return the offset of the first separate ``word`` in each source, in order."""
         places = self._words.get(word)
         if places is None:
             few = len(self._words) < _MANY_WORDS
@@ -155,7 +155,7 @@ class FactSources:
 
     @cached_property
     def _standing(self) -> dict[str, dict[int, int]]:
-        """What :meth:`_searched` finds, of every word."""
+        """Index the results of :meth:`_searched` for every word."""
         index: dict[str, dict[int, int]] = {}
         for match in _RUN.finditer(self._low):
             source = bisect_left(self._ends, match.start())
@@ -165,7 +165,7 @@ class FactSources:
 
     @cached_property
     def _pairs(self) -> dict[tuple[str, str], dict[int, int]]:
-        """The first place of every two words with a space between, by source."""
+        """Index the first place of every two words separated by a space, by source."""
         index: dict[tuple[str, str], dict[int, int]] = {}
         for one, other in pairwise(_RUN.finditer(self._low)):
             if other.start() - one.end() == 1 and self._low[one.end()] == " ":
@@ -175,16 +175,16 @@ class FactSources:
 
     @cached_property
     def _cues(self) -> list[int]:
-        """Offsets of words that negate."""
+        """Return the offsets of negating words."""
         return [m.start() for m in _NEGATION.finditer(self._low)]
 
     @property
     def negates(self) -> bool:
-        """Whether there is a negation anywhere."""
+        """Return True if any source has a negation."""
         return bool(self._cues)
 
     def _sentences_of(self, source: int) -> list[_Sentence]:
-        """The sentences of a source (a rough split serves here)."""
+        """Split a source roughly into sentences."""
         sentences = self._sentences.get(source)
         if sentences is None:
             text = self._texts[source]
@@ -200,10 +200,10 @@ class FactSources:
         return sentences
 
     def counterparts(self, stems: frozenset[str], negative: bool) -> dict[int, Match]:
-        """By source, the sentence most like one with these ``stems``, where it shares most of them.
+        """Return, for each source, the sentence that shares most of ``stems``, if any.
 
         "Most": more than half of the stems of the two taken together (Jaccard), and at least two.
-        None too where neither text negates anything near those words, for then nothing differs.
+        Without a negation near those words in either text, nothing differs and there is no match.
         """
         if len(stems) < 2:
             return {}
@@ -216,14 +216,17 @@ class FactSources:
 
     def _compared(self, stems: frozenset[str], negative: bool) -> dict[int, Match]:
         enough = max(2, len(stems) / 2)
-        windows: list[tuple[int, int, int]] = []  # source, start, end: to hold enough stems
+        windows: list[tuple[int, int, int]] = []  # source, start, end: with enough stems
         bounds = zip(self._starts, self._ends, strict=True)
         if negative:
             windows = [(i, start, end) for i, (start, end) in enumerate(bounds)]
         else:
             for at in self._cues:
                 i = bisect_left(self._ends, at)
-                start, end = max(self._starts[i], at - _AROUND), min(self._ends[i], at + _AROUND)
+                start, end = (
+                    max(self._starts[i], at - _NEGATION_CONTEXT_CHARACTERS),
+                    min(self._ends[i], at + _NEGATION_CONTEXT_CHARACTERS),
+                )
                 windows.append((i, start, end))
         matches: dict[int, Match] = {}
         tried: set[int] = set()
@@ -239,9 +242,9 @@ class FactSources:
         return matches
 
     def _compared_by_stems(self, stems: frozenset[str], negative: bool) -> dict[int, Match]:
-        """:meth:`_compared` by an index of the sentences."""
+        """Do :meth:`_compared` by an index of the sentences."""
         index = self._by_stem
-        # most stems must be shared, so one at least of the rarer half
+        # most stems must be shared, so at least one of the rarer half
         rarest = sorted(stems, key=lambda stem: len(index.get(stem, ())))[: len(stems) // 2 + 1]
         held = chain.from_iterable(index.get(stem, ()) for stem in rarest)
         best: dict[int, tuple[float, Match]] = {}
@@ -259,7 +262,7 @@ class FactSources:
 
     @cached_property
     def _by_stem(self) -> dict[str, list[tuple[int, int]]]:
-        """Sentences, by source and place, that hold a stem."""
+        """Index the sentences, by source and place, by stem."""
         index: dict[str, list[tuple[int, int]]] = {}
         for source in range(len(self._texts)):
             for i, sentence in enumerate(self._sentences_of(source)):
@@ -268,13 +271,19 @@ class FactSources:
         return index
 
     def _denied_near(self, source: int, match: Match, stems: frozenset[str]) -> bool:
-        """Whether enough of ``stems`` stand about a negation of the source, those nearest to the
-        match looked at."""
+        """Return True if enough of ``stems`` occur around a negation of the source.
+
+        Negations nearest to the match are tested first.
+        """
         cues, begin, stop = self._cues, self._starts[source], self._ends[source]
         first, last = bisect_left(cues, begin), bisect_left(cues, stop)
         middle = bisect_left(cues, begin + match.start, first, last)
         for at in cues[max(first, middle - _CUES // 2) : min(last, middle + _CUES // 2)]:
-            text = self._low[max(begin, at - _AROUND) : min(stop, at + _AROUND)]
+            text = self._low[
+                max(begin, at - _NEGATION_CONTEXT_CHARACTERS) : min(
+                    stop, at + _NEGATION_CONTEXT_CHARACTERS
+                )
+            ]
             if sum([stem in text for stem in stems]) >= max(2, len(stems) / 2):
                 return True
         return False
@@ -292,12 +301,12 @@ class FactSources:
 
 
 def _parts(match: re.Match[str]) -> Iterator[tuple[int, int]]:
-    """Places of the word found and of what in it stands alone, being beside a numeral."""
+    """Yield the places of the found word and of its parts next to a numeral."""
     start, end = match.span()
     first, last = start, match.start(1) if match[1] else end
     run = match[0][: last - first]
     joints = [] if run.isalpha() else [i for i, c in enumerate(run) if not c.isalpha()]
-    if len(joints) > _JOINTS:
+    if len(joints) > _MAX_NUMERALS_IN_WORD:
         joints = []
     ends = [*(first + i for i in joints), last]
     for begin in (first, *(first + i + 1 for i in joints)):

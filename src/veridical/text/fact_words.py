@@ -8,7 +8,7 @@ def _set(words: str) -> frozenset[str]:
 
 
 def _table(lines: str) -> dict[str, str]:
-    """``{word: first word of its line}``."""
+    """Return ``{word: first word of its line}``."""
     return {w: line.split()[0] for line in lines.strip().splitlines() for w in line.split()}
 
 
@@ -30,7 +30,7 @@ def _counted(words: str, start: int, step: int = 1) -> dict[str, int]:
     return {w: step * i for i, w in enumerate(words.split(), start)}
 
 
-#: "one" and "zero" are left out: alone they are seldom a figure. They count inside compounds.
+#: Without "one" and "zero": alone they are rarely figures. They count inside compounds.
 NUMBER_WORDS = {
     **_counted(
         "two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen "
@@ -87,7 +87,7 @@ UNITS = CURRENCIES | _table(
     """
 )
 
-#: Lower-case words that may stand inside a name.
+#: Lower-case words that may occur inside a name.
 CONNECTORS = _set("of the de la le les du des van von der den di da dos del della al el bin ibn y")
 ARTICLES = frozenset(["the", "a", "an"])
 #: Words that are capitalised by their place (sentence, title), not because they are names.
@@ -102,7 +102,7 @@ FUNCTION_WORDS = _set(
     "currently later throughout despite since per rarely often sometimes perhaps maybe according "
     "based given here there's sure certainly yet once never always"
 )
-#: Auxiliaries that negation brings in ("did not go" for "went").
+#: Auxiliaries introduced by negation ("did not go" for "went").
 AUXILIARIES = _set(
     "been being could does doing have having just should that their them then there these they "
     "this those very were what when where which will with would your"

@@ -1,9 +1,9 @@
-"""Checkable facts of a text, found without a model: numbers, dates, names, and negation.
+"""Checkable facts of a text: numbers, dates, names and negation.
 
-Numbers and dates are values (:mod:`veridical.text.values`). One regular expression cuts a text
-into tokens; everything else is table look-ups on those. Names are found in any script with upper
-and lower case, negation in several European languages.
-:mod:`veridical.text.fact_sources` looks what is found here up in other texts.
+No model is used. Numbers and dates are values (:mod:`veridical.text.values`). One regular
+expression splits a text into tokens, and tables classify them. Names are found in any script with
+upper and lower case, negation in several European languages. :mod:`veridical.text.fact_sources`
+looks up these facts in other texts.
 """
 
 from __future__ import annotations
@@ -20,25 +20,27 @@ from veridical.text.values.places import outer_values
 from veridical.text.values.value import Value
 
 TOKEN = re.compile(
-    r"[a-z]+(?:(?=[ ,.])|(?![^\W\d_]|['’][tT]\b))"  # most words, which is quicker
+    r"[a-z]+(?:(?=[ ,.])|(?![^\W\d_]|['’][tT]\b))"  # most words, for speed
     r"|[^\W\d_]+(?:['’][tT]\b)?"  # a word; "n't" stays with its verb
     r"|\d{4}-\d\d?-\d\d?(?!\d)"
     r"|\d\d?[./]\d\d?[./]\d{4}(?!\d)"
     r"|\d+(?:[,'’٬\u00a0\u2009\u202f]\d{1,3}(?!\d)|[.٫．]\d+)*"
     r"|[%٪％$€£¥₹°]"
 )
-#: What may stand between two words of one name.
+#: Text allowed between two words of one name.
 _JOINTS = frozenset([" ", "\u00a0", "-", "‐", "'", "’", " & "])
 _INITIAL_JOINTS = frozenset([".", ". "])  # after "J" or "St"
-_SHORT_ANSWER = 6  # words; an answer without a lower-case word is all name up to this length
-_TITLE = 5  # words in capitals that make a title
-_STEM = 5  # characters by which content words are compared: "attend" meets "attended"
-_LONG_WORD = 4  # characters from which a word counts as content
+_MAX_NAME_ANSWER_WORDS = 6  # an answer without a lower-case word is one name up to this length
+_MIN_TITLE_WORDS = 5  # in capitals
+_STEM_CHARACTERS = 5  # compared of content words: "attend" matches "attended"
+_MIN_CONTENT_CHARACTERS = 4  # of a content word
 
 
 class Fact(NamedTuple):
-    """A checkable item at ``[start:end]`` of its text. ``content`` is what to look up: for a name
-    its lower-case words."""
+    """A checkable item at ``[start:end]`` of its text.
+
+    ``content`` is the text to look up: for a name its lower-case words.
+    """
 
     kind: Literal["number", "date", "name"]
     start: int
@@ -47,7 +49,7 @@ class Fact(NamedTuple):
 
 
 class Facts:
-    """The tokens of one text, and the facts among them, each found when first asked for."""
+    """The tokens of one text and its facts, computed on demand."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -58,28 +60,28 @@ class Facts:
 
     @cached_property
     def values(self) -> list[Value]:
-        """All numbers, dates and other values, those inside another left out."""
+        """Return all numbers, dates and other values, without nested ones."""
         return outer_values(self.text)
 
     def extent(self, first: int, last: int) -> tuple[int, int]:
-        """Offsets of tokens ``first..last``."""
+        """Return the offsets of tokens ``first..last``."""
         return self.spans[first][0], self.spans[last][1]
 
     def token_range(self, start: int, end: int) -> tuple[int, int]:
-        """The tokens (first, one past the last) that begin inside ``[start:end]``."""
+        """Return the tokens (first, one past the last) that begin inside ``[start:end]``."""
         return bisect_left(self.spans, (start,)), bisect_left(self.spans, (end,))
 
     def find(self, sentences: Sequence[tuple[int, int]]) -> list[list[Fact]]:
-        """The facts of each sentence ``(start, end)``, by their place.
+        """Return the facts of each sentence ``(start, end)`` in order.
 
-        A lone capitalised word at the start of a sentence is a name only where the text shows it
-        to be one, as part of a name elsewhere.
+        A single capitalised word at the start of a sentence is a name only if it is part of a name
+        elsewhere in the text.
         """
         spans = self.spans
         taken: set[int] = set()
         figures: list[Fact] = []
         for value in self.values:
-            if value.kind == "identifier":  # "COVID-19" is no name besides
+            if value.kind == "identifier":  # "COVID-19" is not a name too
                 taken.update(range(*self.token_range(value.start, value.end)))
                 continue
             if value.kind == "label" or (value.kind == "ordinal" and value.label):
@@ -99,9 +101,11 @@ class Facts:
             here = figures[bisect_left(starts, start) : bisect_left(starts, end)]
             first, stop = self.token_range(start, end)
             inside = capital[bisect_left(capital, first) : bisect_left(capital, stop)]
-            whole = len(inside) == stop - first  # no lower-case word in it
-            if (whole and len(inside) > _SHORT_ANSWER) or self._in_title_case(inside, first, stop):
-                inside = []  # a heading, or shouting: capitals say nothing
+            whole = len(inside) == stop - first  # no lower-case word
+            if (whole and len(inside) > _MAX_NAME_ANSWER_WORDS) or self._in_title_case(
+                inside, first, stop
+            ):
+                inside = []  # a heading, or all capitals: case has no meaning
             opening = next((i for i in range(first, stop) if self.tokens[i][0].isalpha()), first)
             for name in self._names(inside, opening, stop):
                 words = name.content
@@ -120,18 +124,23 @@ class Facts:
         return facts
 
     def _in_title_case(self, capital: list[int], first: int, stop: int) -> bool:
-        """Return True if small words are in capitals, and no long one is in lower case."""
+        """Return True if small words are capitalised, and no long one is in lower case."""
         tokens = self.tokens
-        if len(capital) < _TITLE or not any(tokens[i] in FUNCTION_WORDS for i in capital[1:]):
+        if len(capital) < _MIN_TITLE_WORDS or not any(
+            tokens[i] in FUNCTION_WORDS for i in capital[1:]
+        ):
             return False
         capitals = frozenset(capital)
         return not any(
-            i not in capitals and len(t) > _LONG_WORD and t.isalpha() and t not in FUNCTION_WORDS
+            i not in capitals
+            and len(t) > _MIN_CONTENT_CHARACTERS
+            and t.isalpha()
+            and t not in FUNCTION_WORDS
             for i, t in enumerate(tokens[first:stop], first)
         )
 
     def _names(self, capital: list[int], first: int, stop: int) -> Iterator[Fact]:
-        """Names among tokens ``first..stop``, of which ``capital`` have a capital letter."""
+        """Yield the names among tokens ``first..stop``, of which ``capital`` are capitalised."""
         tokens = self.tokens
         capitals = set(capital)
         done = first - 1
@@ -139,7 +148,7 @@ class Facts:
             if i <= done:
                 continue
             last = done = self._name_end(i, stop, capitals)
-            # A word may be capitalised by its place alone: at the start, or an article in a title.
+            # A word may be capitalised only by position: at the start, or an article in a title.
             while i <= last and (
                 tokens[i] in ARTICLES or (i == first and tokens[i] in FUNCTION_WORDS)
             ):
@@ -152,7 +161,10 @@ class Facts:
                 yield Fact("name", *self.extent(i, last), key)
 
     def _name_end(self, i: int, stop: int, capitals: set[int]) -> int:
-        """Last token of the name that begins at token ``i``; connectors may stand inside it."""
+        """Return the last token of the name that begins at token ``i``.
+
+        Connectors may occur inside it.
+        """
         text, spans, tokens = self.text, self.spans, self.tokens
         last = i
         for j in range(i + 1, stop):
@@ -167,7 +179,7 @@ class Facts:
         return last
 
     def negation(self, first: int, stop: int) -> int | None:
-        """The first of tokens ``first..stop`` that negates."""
+        """Return the first negating token of ``first..stop``, or None."""
         tokens = self.tokens
         for i in range(first, stop):
             token = tokens[i]
@@ -182,16 +194,18 @@ class Facts:
         return None
 
     def stems(self, first: int, stop: int) -> frozenset[str]:
-        """Content words of tokens ``first..stop``, cut to five characters."""
+        """Return the content words of tokens ``first..stop``, truncated to five characters."""
         return frozenset(
-            t[:_STEM]
+            t[:_STEM_CHARACTERS]
             for t in self.tokens[first:stop]
-            if len(t) >= _LONG_WORD and t not in AUXILIARIES and t not in NEGATIONS
+            if len(t) >= _MIN_CONTENT_CHARACTERS and t not in AUXILIARIES and t not in NEGATIONS
         )
 
 
 def same_length_lower(text: str) -> str:
-    """Lower case, each character in its place: "İ", whose lower case is two, stays."""
+    """Lower-case a text without changing offsets: "İ", whose lower case has two characters,
+    stays.
+    """
     low = text.lower()
     if len(low) == len(text):
         return low

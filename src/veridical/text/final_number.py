@@ -1,7 +1,7 @@
-"""The number a response ends up with.
+"""The final number of a response.
 
-Where a final answer is marked ("#### 18", a box, "the answer is 18", "A: 18") it is that number;
-else the last number of the text, which is how GSM8K and SVAMP answers are commonly graded.
+It is the number of a marked final answer ("#### 18", a box, "the answer is 18", "A: 18"), else the
+last number of the text, as is common in grading GSM8K and SVAMP answers.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from typing import NamedTuple
 from veridical.text.values.numerals import spelt
 from veridical.text.values.words import SMALL, TENS
 
-_DIGITS = 40  # longest run of digits that is read as a number
-_CLAUSE = 200  # characters after an answer's mark that are looked at
+_MAX_DIGITS = 40  # of a number
+_MARKED_ANSWER_CHARACTERS = 200  # searched after an answer's mark
 
-_SPACES = {"\u2009": "\u202f", "\u00a0": "\u202f"}  # those that part thousands, as one
+_SPACES = {"\u2009": "\u202f", "\u00a0": "\u202f"}  # thousands separators in one form
 _DASHES = {"\u2212": "-", "\u2010": "-", "\u2011": "-", "\u2013": "-", "\u2014": " - "}
 _PLAIN = str.maketrans({**_SPACES, **_DASHES, "\u2044": "/"})
 _LATEX = (
@@ -39,7 +39,7 @@ _NUMBER = re.compile(
     r"(?:(?P<percent>\s?%|\s(?:percent|per\scent)\b)|\s?(?P<scale>(?:thous|mill|bill|trill)\w+))?",
     re.I,
 )
-#: Words that are seldom a figure, and so one only where there is no other.
+#: Words that are rarely figures, used only if there is no other number.
 _SMALL = frozenset(["zero", "one"])
 _NUMBER_WORD = re.compile(
     rf"(?<![^\W_])(?:{'|'.join([*SMALL, *TENS, 'hundred', 'dozen'])})(?![^\W_])"
@@ -47,7 +47,7 @@ _NUMBER_WORD = re.compile(
 _NEGATIVE = re.compile(r"(?:(?:^|\s)-|negative )$")
 _PERCENT = re.compile(r" (?:percent|per cent)\b| ?%")
 _SCALES = {"thousand": 10**3, "million": 10**6, "billion": 10**9, "trillion": 10**12}
-#: What makes the figures before it something else: a power, a time, a date, a rank, a decade.
+#: Text after figures that makes them something else: a power, a time, a date, a rank, a decade.
 _OTHER_AFTER = re.compile(r"\^|[:.,/]\d|\d|(?:st|nd|rd|th|s)\b", re.I)
 _CURRENCY = re.compile(r"(?:(?:(?:\bUS|\b[AC])?\$|[€£¥₹₩₽]|\b(?:USD|EUR|GBP|Rs\.?))\s?)+\Z")
 _FINAL = re.compile(
@@ -55,23 +55,29 @@ _FINAL = re.compile(
     r"|\banswer\b[^.:=\n\d]{0,60}?(?:\b(?:is|was|would\s+be)\b(?!\s+not\b)|[:=])",
     re.I | re.M,
 )
-#: "minus five": a sign, where nothing before it could be subtracted from.
+#: "minus five": a sign, unless a number to subtract from precedes it.
 _SIGN_WORD = re.compile(r"(?:\bminus|(?<!-)\bnegative)\s+(?=[\w$€£¥.])", re.I)
 _BEFORE_SIGN = re.compile(
     r"(?:\A|[\n:=(,;]|\b(?:is|was|be|are|of|to|at|by|equals|about|exactly))\Z", re.I
 )
-_LONGEST_WORD = 8  # of those
+_MAX_SIGN_WORD_CHARACTERS = 8
 _ENDS = re.compile(r"\S\s*?(?:\n|[.!?](?:\s|$))")
 
 
 class Number(NamedTuple):
-    """A number as it stands in a text: ``percent`` tells whether "%" or a word for it follows."""
+    """A number as written in a text.
+
+    ``percent`` is True if "%" or a word for it follows.
+    """
 
     value: Fraction
     percent: bool
 
     def equals(self, gold: Number) -> bool:
-        """Whether both say the same, to six digits; 50 % is 0.5 and, where 50 is asked for, 50."""
+        """Return True if both are equal to six digits.
+
+        50 % equals 0.5 and, if the gold number is 50, also 50.
+        """
         if _close(self.value, gold.value):
             return True
         if self.percent and not gold.percent:
@@ -80,10 +86,10 @@ class Number(NamedTuple):
 
 
 def final_number(text: str) -> tuple[Number | None, str]:
-    """The number that ``text`` gives as its answer, and how it was found."""
+    """Return the number that ``text`` gives as its answer, and how it was found."""
     plain = _plain(text)
     for m in reversed(list(_FINAL.finditer(plain))):
-        following = plain[m.end() : m.end() + _CLAUSE]
+        following = plain[m.end() : m.end() + _MARKED_ANSWER_CHARACTERS]
         end = _ENDS.search(following)
         clause = following[: end.end()] if end else following
         numbers = _numbers(clause.rpartition("=")[2]) or _numbers(clause) or _spelt(clause)
@@ -94,7 +100,7 @@ def final_number(text: str) -> tuple[Number | None, str]:
 
 
 def _numbers(text: str) -> list[Number]:
-    """Numbers in digits, in order; figures that are part of something else are left out."""
+    """Return numbers in digits, in order, without figures that are part of something else."""
     numbers = []
     for m in _NUMBER.finditer(text):
         if _OTHER_AFTER.match(text, m.end()):
@@ -107,9 +113,9 @@ def _numbers(text: str) -> list[Number]:
 
 
 def _sign(text: str, start: int) -> int | None:
-    """1, -1 after a minus, None where the figures at ``start`` are part of a word or the like.
+    """Return 1, or -1 after a minus; None if the figures at ``start`` are part of a word.
 
-    A minus has nothing before it that could be subtracted from, and no space behind it.
+    A minus must not follow a number to subtract from, and has no space after it.
     """
     head = _CURRENCY.sub("", text[max(0, start - 12) : start])
     last, before = head[-1:], head[-2:-1]
@@ -124,9 +130,9 @@ def _sign(text: str, start: int) -> int | None:
 
 
 def _value(m: re.Match[str]) -> Fraction | None:
-    """What the figures say, without their sign; None where they are no number worth reading."""
+    """Return the value of the figures without their sign; None if they are not a valid number."""
     whole = re.sub("[, \u202f]", "", m["whole"] or "0")
-    if len(m[0]) > _DIGITS or len(m["power"] or "") > 3:
+    if len(m[0]) > _MAX_DIGITS or len(m["power"] or "") > 3:
         return None
     value = Fraction(f"{whole}{m['point'] or m['bare'] or ''}e{m['power'] or 0}")
     if m["vulgar"]:
@@ -140,7 +146,7 @@ def _value(m: re.Match[str]) -> Fraction | None:
 
 
 def _spelt(text: str) -> list[Number]:
-    """Numbers in English words, for where there are none in digits."""
+    """Return numbers in English words, for texts without digits."""
     text = text.lower()
     found: list[Number] = []
     small: list[Number] = []
@@ -161,7 +167,7 @@ def _spelt(text: str) -> list[Number]:
 
 
 def _plain(text: str) -> str:
-    """Digits, signs and LaTeX in one form; a raised digit becomes "^" and the digit."""
+    """Normalise digits, signs and LaTeX; a raised digit becomes "^" and the digit."""
     plain = text.translate(_PLAIN)
     for pattern, replacement in _LATEX:
         plain = pattern.sub(replacement, plain)
@@ -170,7 +176,7 @@ def _plain(text: str) -> str:
 
 
 def _with_signs(text: str) -> str:
-    """A minus in place of each word for it, where it is a sign."""
+    """Replace each word for a negative sign by a minus."""
     pieces: list[str] = []
     at = 0
     for word in _SIGN_WORD.finditer(text):
@@ -182,15 +188,17 @@ def _with_signs(text: str) -> str:
 
 
 def _opens(text: str, start: int, end: int) -> bool:
-    """Whether ``text[start:end]``, white space and stars at its end aside, leaves nothing that
-    what follows could be subtracted from."""
+    """Return True if ``text[start:end]`` ends with nothing to subtract from.
+
+    Final white space and stars are ignored.
+    """
     before = end
     while before > start and (text[before - 1].isspace() or text[before - 1] == "*"):
         before -= 1
         if text[before] == "\n":
             return True
-    # the character before tells whether a word begins there
-    first = max(start, before - _LONGEST_WORD)
+    # the previous character decides if a word begins there
+    first = max(start, before - _MAX_SIGN_WORD_CHARACTERS)
     return _BEFORE_SIGN.search(text, first, before) is not None
 
 

@@ -12,7 +12,7 @@ from veridical.text.stems import content_stems
 from veridical.text.values.compare import findings
 from veridical.text.values.order import turned_round
 
-#: Share of a statement's words that no source has, from which it counts as added.
+#: Minimum share of words missing in all sources for a statement to count as an addition.
 _MIN_NEW_WORDS = 0.5
 
 

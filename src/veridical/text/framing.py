@@ -1,7 +1,8 @@
-"""Courtesies, apologies and hedges that a statement stands in: "I hope this helps you see that".
+"""Courtesies, apologies and hedges around a statement.
 
-They are read word by word: each must be of a short vocabulary of conversation, without a negation,
-and a sentence must follow. The rules know English, and time is bounded.
+For example: "I hope this helps you see that". They are matched word by word: each word must be in a
+short vocabulary of conversation, without a negation, and a sentence must follow. The rules are for
+English, and time is bounded.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ _MAX_WORDS = 16
 _MAX_TAILS = 2
 _MAX_CHARACTERS = 160
 _MAX_CLAUSE_CHARACTERS = 1_500
-_MAX_FRAMES = 3  # one in the other
+_MAX_FRAMES = 3  # nested in each other
 
 
 def _asserts(text: str) -> bool:
@@ -27,7 +28,7 @@ def _set(words: str) -> frozenset[str]:
     return frozenset(words.split())
 
 
-#: What a frame begins with.
+#: Beginnings of a frame.
 _BEGINS = re.compile(
     r"[\s*_#>\"'“`(]{0,8}(?:(?:and|but|so|well|oh|okay|ok)(?:,)? )?"
     r"(?P<frame>(?:(?:please|just|kindly) )?(?:"
@@ -62,7 +63,7 @@ _VOCABULARY = _set(
     "touch keep mind above provide chance"
 )
 _AFTER_NOT = _set("hesitate forget worry")
-#: Without one of these a frame may state something: "I have that in the house, ...".
+#: A frame without one of these may state something: "I have that in the house, ...".
 _SIGNAL = re.compile(
     r"\b(?:hope\w*|help\w*|happy|glad|pleased|delighted|pleasure|honou?r|welcome|thank\w*|grateful|"
     r"appreciate|sorry|afraid|apolog\w+|questions?|know[ns]?|see|understand|learn|reali[sz]e|"
@@ -76,7 +77,7 @@ _LINK = re.compile(
     r"though|although|it is true that)\s{1,3})?"
     r"|\s{1,3}(?:that|because|since|given that)\s{1,3}(?=\w)"
 )
-#: What is explained was so: "Let me explain why the shop is closed."
+#: Explained clauses are asserted: "Let me explain why the shop is closed."
 _EXPLAINED = re.compile(r"\s{1,3}why\s{1,3}(?=\w)")
 _SPACE = re.compile(r"\s{1,3}")
 _BARE = re.compile(
@@ -88,10 +89,10 @@ _BARE = re.compile(
 
 
 def frame_lead_in(sentence: str, *, frames: int = _MAX_FRAMES) -> int:
-    """Return how many characters of courtesy, apology or hedge a statement begins with.
+    """Return the number of characters of courtesy, apology or hedge at a statement's start.
 
     Args:
-        frames: how many may stand in each other.
+        frames: maximum nesting of frames.
 
     >>> text = "I hope this helps you see that the shop is open."
     >>> text[frame_lead_in(text) :]
@@ -109,7 +110,7 @@ def frame_lead_in(sentence: str, *, frames: int = _MAX_FRAMES) -> int:
     return _linked(sentence, text, begins.start("frame"), frames) or _bare(sentence, text)
 
 
-#: Where a courtesy may begin behind a statement.
+#: Starts of a courtesy after a statement.
 _TAIL = re.compile(r"\s{0,3}[,;–—]\s{1,3}|\s{1,3}[-–—]{1,2}\s{1,3}|\s?—\s?")
 _HEDGE = re.compile(
     r"(?:as far as i (?:know|can (?:see|tell))|to (?:the best of )?my knowledge|"
@@ -124,7 +125,7 @@ _STOPS = " \t\n.!…*_\"'”’)"
 
 
 def frame_tail(sentence: str) -> int:
-    """Return where the courtesy or hedge begins that a statement ends with, else the length.
+    """Return the start of the courtesy or hedge at a statement's end, else the length.
 
     >>> text = "The shop is open, I hope this helps."
     >>> text[: frame_tail(text)]
@@ -145,7 +146,7 @@ def frame_tail(sentence: str) -> int:
 
 
 def _bare(sentence: str, text: str) -> int:
-    """Return the length of a frame that nothing links: "I'm afraid the shop is closed."."""
+    """Return the length of a frame without a conjunction: "I'm afraid the shop is closed."."""
     bare = _BARE.match(text)
     return bare.end() if bare is not None and _asserts(sentence[bare.end() :]) else 0
 

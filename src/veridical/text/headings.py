@@ -1,4 +1,4 @@
-"""Headings and labels of a text, which name what follows and state nothing."""
+"""Headings and labels of a text, which state nothing themselves."""
 
 from __future__ import annotations
 
@@ -16,14 +16,15 @@ _STOPS = (".", "!", "?", "。", "！", "？", ";", "…")
 
 
 def is_heading(text: str, before: str, after: str) -> bool:
-    """Return True if a sentence is a heading: "# Prices", "Prices:", "Prices" underlined, or
-    "**Prices**" within a text.
+    """Return True if a sentence is a heading.
+
+    Examples: "# Prices", "Prices:", "Prices" underlined, or "**Prices**" within a text.
 
     It has no verb, digit, stop or negation.
 
     Args:
-        before: the text in front of it; what is bold may be the answer where there is none.
-        after: the text that follows it; without any, it is no heading.
+        before: the text before it; bold text without any may be the answer.
+        after: the text after it; without any, it is not a heading.
 
     >>> is_heading("# Prices", "", "Entry is free."), is_heading("Entry is free:", "", "Yes.")
     (True, False)

@@ -1,4 +1,4 @@
-"""Web and e-mail addresses and telephone numbers of a text, as they are compared."""
+"""Web and e-mail addresses and telephone numbers, normalised for comparison."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _PHONE = re.compile(
 )
 _DIGITS = re.compile(r"\D+")
 _YEARS = re.compile(r"(?:1[5-9]|20)\d\d\s?-\s?(?:1[5-9]|20)\d\d")
-#: What points to an address and says nothing else.
+#: Words that only point to an address.
 _POINTER = re.compile(
     r"(?:(?:for )?(?:more|further|other|additional)(?: (?:information|details|info|help))?|"
     r"see|visit|read|find|go|go to|check|check out|click|here|at|on|under|source|link|website|"
@@ -34,7 +34,7 @@ _POINTER = re.compile(
 
 @kept
 def identifiers(text: str) -> frozenset[str]:
-    """The addresses and numbers of ``text``, each as it is compared.
+    """Return the addresses and numbers of ``text`` in normalised form.
 
     >>> sorted(identifiers("See https://www.shop.example/a/ or call 555-0142."))
     ['5550142', 'shop.example/a']
@@ -79,7 +79,7 @@ _FEWEST_DIGITS = 7
 
 
 def only_points(text: str) -> bool:
-    """Return True if ``text`` holds an address and else only what points to it.
+    """Return True if ``text`` has an address and otherwise only words pointing to it.
 
     >>> only_points("More at https://shop.example/a"), only_points("Dogs bite: shop.example")
     (True, False)

@@ -1,8 +1,8 @@
-"""Characters that no reader sees: found and removed, with the places of what is left.
+"""Invisible characters: removal, with the mapping of offsets.
 
 They are the default-ignorable code points of Unicode (tags, variation selectors, zero-width spaces
-and joiners, marks of direction), fillers, and control characters. What makes an emoji or joins the
-letters of a script is kept.
+and joiners, marks of direction), fillers, and control characters. Parts of emoji and joiners of a
+script's letters are kept.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from bisect import bisect_left, bisect_right
 from typing import NamedTuple
 
 _PICTURE = "\u00a9\u00ae\u203c-\u3299\U0001f000-\U0001faff"
-#: Scripts in which a joiner changes how letters look: Hebrew to Mongolian.
+#: Scripts in which a joiner changes the letters' form: Hebrew to Mongolian.
 _JOINED = "\u0590-\u0dff\u0f00-\u109f\u1780-\u18af"
 _INVISIBLE = re.compile(
-    # of an emoji, or between letters of such a script: matched, and kept
+    # in an emoji, or between letters of such a script: matched and kept
     "(?P<seen>\U0001f3f4\U000e0067\U000e0062(?:\U000e0065\U000e006e\U000e0067"
     "|\U000e0073\U000e0063\U000e0074|\U000e0077\U000e006c\U000e0073)\U000e007f"
     rf"|(?<=[{_PICTURE}])[\ufe0e\ufe0f]|(?<=[0-9#*])\ufe0f(?=\u20e3)"
@@ -26,7 +26,7 @@ _INVISIBLE = re.compile(
     "\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3"
     "\U0001d173-\U0001d17a\U000e0000-\U000e0fff\x01-\x08\x0e-\x1b\x7f\x80-\x84\x86-\x9f]+"
 )
-#: Of texts in ASCII.
+#: Pattern for ASCII texts.
 _CONTROL = re.compile("[\x01-\x08\x0e-\x1b\x7f]+")
 
 
@@ -34,11 +34,11 @@ class VisibleText(NamedTuple):
     """A text without its invisible characters.
 
     Attributes:
-        text: what is left.
-        removed: how many characters are not.
-        inner: for each gap its place in ``text``, ascending.
-        outer: for each gap its first place in the whole text.
-        missing: how many characters all gaps up to each have.
+        text: the visible text.
+        removed: number of removed characters.
+        inner: offset of each gap in ``text``, ascending.
+        outer: start of each gap in the whole text.
+        missing: cumulative number of removed characters up to each gap.
     """
 
     text: str
@@ -48,7 +48,7 @@ class VisibleText(NamedTuple):
     missing: tuple[int, ...]
 
     def outer_slice(self, start: int, end: int) -> tuple[int, int]:
-        """Return the slice of the whole text that ``text[start:end]`` stands in.
+        """Return the slice of the whole text that covers ``text[start:end]``.
 
         >>> visible("a\\u200bb").outer_slice(1, 2)
         (2, 3)
@@ -57,7 +57,7 @@ class VisibleText(NamedTuple):
         return first, end + self._before(end - 1) if end > start else first
 
     def inner_place(self, place: int) -> int:
-        """Return the place in ``text`` of a place in the whole text."""
+        """Return the offset in ``text`` for an offset in the whole text."""
         gap = bisect_left(self.outer, place) - 1
         if gap < 0:
             return place
@@ -69,7 +69,7 @@ class VisibleText(NamedTuple):
 
 
 def visible(text: str) -> VisibleText:
-    """Return ``text`` without what cannot be seen in it.
+    """Return ``text`` without invisible characters.
 
     >>> visible("It is o\\u200bpen.\\U000e0041").text
     'It is open.'

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-#: Common English words. Those that another language has too count less.
+#: Common English words. Those shared with another language count less.
 ENGLISH = """
 the of and to a is it for on that with as by at from are be this his her he she they not or an
 which have has had their its there when who what how many much does did can will would where you
@@ -184,7 +184,7 @@ saké sauté sautéed señor señora smörgåsbord soufflé touché tête vis-à
 ångström élan émigré émigrés étude études über
 """
 
-#: Words that are a part of names: next to a capitalised word they say nothing.
+#: Parts of names: next to a capitalised word they do not count.
 PARTICLES = """
 a af al av bin da das de del della den der des di do dos du e el i ibn il la las le les lo los o
 ten ter un van von y zu

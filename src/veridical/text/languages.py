@@ -1,7 +1,7 @@
 """Recognition of a text's language from its common words and letters.
 
-The recogniser prefers no answer to a wrong one: texts of a few words, names, figures, code and
-mixtures of languages have none. Texts in another script than Latin have the script in its place.
+The result is None rather than wrong: for texts of a few words, names, figures, code and mixed
+languages. Texts in a script other than Latin get the script's name.
 """
 
 from __future__ import annotations
@@ -15,29 +15,29 @@ from veridical.text.language_words import ENGLISH, LETTERS, LOANWORDS, PARTICLES
 from veridical.text.scripts import script_shares
 
 ENGLISH_CODE = "en"
-#: Stands for a language in Latin script that is not English and has no other name here.
+#: Code for an unidentified language in Latin script that is not English.
 OTHER_LATIN = "other"
 
 _WORD = re.compile(r"(?<![\w-])[^\W\d_]+(?:'[^\W\d_]+)*(?![\w-])")
-#: Code between backticks; signs inside a word of an address, a file name or an identifier.
+#: Code between backticks; signs inside an address, a file name or an identifier.
 _QUOTED_CODE = re.compile(r"`[^`\n]{0,200}`")
 _CODE = re.compile(r"\w[._/\\@=]\w|://")
 _LEAST_WORDS = 3
-#: Characters at each end of a long text that are looked at.
+#: Characters examined at each end of a long text.
 _LOOKED_AT = 4000
-#: Weight of an English word that another language has too, such as "in" or "die".
+#: Weight of an English word shared with another language, such as "in" or "die".
 _SHARED = 0.4
 #: Weight of a word with a letter that English lacks.
 _LETTER = 0.9
-#: A word that stands more often than this says no more.
+#: Maximum occurrences of a word that count.
 _MOST_REPEATS = 3
-#: A language needs this many common words, and this many for each word of the text.
+#: Minimum common words of a language, in total and per word of the text.
 _LEAST_SCORE = 1.3
 _LEAST_SHARE = 0.16
-#: English needs less: what is taken for English is judged, as what has no language is.
+#: English needs fewer, as English texts and those without a language are both judged.
 _LEAST_ENGLISH = 0.8
 _LEAST_ENGLISH_SHARE = 0.1
-#: The leading side needs this many times the evidence for the other.
+#: Minimum ratio of the leading side's evidence to the other's.
 _LEAD = 2.0
 _FIRST = frozenset([
     "der", "die", "das", "den", "dem", "des", "ein", "eine", "de", "het", "een", "il", "lo", "la",
@@ -68,11 +68,11 @@ _BY_LETTER = {
 
 @lru_cache(maxsize=1 << 12)
 def language_of(text: str) -> str | None:
-    """Return the language of ``text``, or None where that cannot be told for sure.
+    """Return the language of ``text``, or None if it is uncertain.
 
     Returns:
         An ISO 639-1 code of a language in Latin script; :data:`OTHER_LATIN`; or the name of the
-        Unicode script most of the letters are in (``Han``, ``Cyrillic``).
+        most frequent Unicode script (``Han``, ``Cyrillic``).
 
     >>> language_of("Die Brücke wurde 1932 gebaut."), language_of("The bridge opened in 1932.")
     ('de', 'en')
@@ -99,7 +99,7 @@ def language_of(text: str) -> str | None:
 
 
 def known_language(texts: Sequence[str]) -> str | None:
-    """Return the language of the first text that has one, else that of all together."""
+    """Return the language of the first text with one, else that of all texts together."""
     for text in texts:
         language = language_of(text)
         if language is not None:
@@ -119,7 +119,7 @@ def _enough(score: float, words: int, least: float, share: float) -> bool:
 
 
 def _evidence(words: Sequence[str]) -> tuple[float, dict[str, float], float]:
-    """Evidence for English, for each other language, and for one of them without a name."""
+    """Return the evidence for English, for each other language, and for an unidentified one."""
     english = 0.0
     others: dict[str, float] = {}
     unnamed = 0.0
@@ -159,8 +159,10 @@ def _begins_name(words: Sequence[str], i: int) -> bool:
 
 
 def _beside_name(words: Sequence[str], i: int) -> bool:
-    """Return True if a word next to ``words[i]`` is a name: capitalised, and not the text's first.
-    What follows a German article may be any noun."""
+    """Return True if a word next to ``words[i]`` is a name: capitalised and not the first.
+
+    After a German article any noun may follow, so it does not count.
+    """
     if i == 0:
         return False
     article = words[i].lower() in _ARTICLES

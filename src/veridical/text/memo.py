@@ -1,7 +1,7 @@
-"""What is made of texts, kept while it is in use: many records may share a text.
+"""Cache of results computed from texts, bounded by characters.
 
-A process keeps one :data:`TEXTS`. How much is kept is bounded by characters, not by entries: texts
-may be a word or a book.
+Many records may share a text. Each process has one :data:`TEXTS`. Its size is limited by
+characters, not by entries, as a text may be a word or a book.
 """
 
 from __future__ import annotations
@@ -17,23 +17,25 @@ P = ParamSpec("P")
 T = TypeVar("T")
 K = TypeVar("K", bound=Hashable)
 
-#: Characters of the texts of which something is kept, each time anew for each thing that is made
-#: of a text. What is kept takes 2 to 16 bytes a character; what takes more counts for more.
+#: Maximum characters of texts with cached results, counted for each result. A result takes 2 to 16
+#: bytes per character; larger ones count more.
 CHARACTERS = 4_000_000
-_ENTRY = 64  # characters that an entry counts besides its text's: it is never free
-_CHARACTERS_PER_ITEM = 8  # of tuples and dictionaries, as a table of small numbers has many
-_LONG = 32  # items: a longer tuple that begins with a plain value has none but these
+_CHARACTERS_PER_ENTRY = 64  # overhead of an entry, in addition to its text
+_CHARACTERS_PER_ITEM = 8  # of tuples and dictionaries, as for a table of small numbers
+_MIN_UNIFORM_ITEMS = 32  # a longer tuple that begins with a plain value has only such
 _PLAIN = (str, int, float, bool, type(None))
 
-# Of all memos, as a fork must find it free. Reentrant: within it, objects may be destroyed.
+# Shared by all memos, as a fork must find it free. Reentrant, as objects may be destroyed in it.
 _lock = threading.RLock()
 
 
 class Memo(Generic[K, T]):
-    """Values by key, the latest used ones. Thread-safe; whoever finds a value must not alter it.
+    """A thread-safe cache of the most recently used values.
+
+    Values must not be modified.
 
     Args:
-        most: characters of what is kept.
+        most: maximum characters.
     """
 
     def __init__(self, most: int = CHARACTERS) -> None:
@@ -42,7 +44,7 @@ class Memo(Generic[K, T]):
         self._entries: OrderedDict[K, tuple[T, int]] = OrderedDict()
 
     def find(self, key: K) -> tuple[T] | None:
-        """The value of ``key``, which is now the latest used one."""
+        """Return the value of ``key``, and mark it as most recently used."""
         with _lock:
             entry = self._entries.get(key)
             if entry is None:
@@ -51,8 +53,8 @@ class Memo(Generic[K, T]):
         return (entry[0],)
 
     def keep(self, key: K, value: T, characters: int) -> None:
-        """Keep ``value``, made of so many characters. What is more than all may hold is not."""
-        size = characters + _ENTRY
+        """Store ``value``, computed from so many characters, unless it exceeds the limit."""
+        size = characters + _CHARACTERS_PER_ENTRY
         if size > self.most:
             return
         with _lock:
@@ -64,21 +66,21 @@ class Memo(Generic[K, T]):
                 self.held -= gone
 
     def clear(self) -> None:
-        """Forget everything."""
+        """Remove all values."""
         with _lock:
             self._entries.clear()
             self.held = 0
 
 
-#: What the functions that are :func:`kept` gave.
+#: Results of the functions decorated with :func:`kept`.
 TEXTS: Memo[Hashable, Any] = Memo()
 
 
 def kept(make: Callable[P, T]) -> Callable[P, T]:
-    """Let a function of texts, or tuples of texts, be called once for each while it is in use.
+    """Cache a function of texts, or tuples of texts, in :data:`TEXTS`.
 
-    It must depend on nothing else, and what it returns can be altered by nobody, or is not. Two
-    threads that ask for the same at once may both call it.
+    It must depend on nothing else, and its result must not be modified. Two concurrent calls with
+    equal arguments may both run it.
     """
 
     @wraps(make)
@@ -103,7 +105,7 @@ def _characters(argument: object) -> int:
 
 
 def _items(value: object) -> int:
-    """Return the number of items of nested tuples, lists, sets and dictionaries."""
+    """Count the items of nested tuples, lists, sets and dictionaries."""
     count = 0
     waiting = [value]
     while waiting:
@@ -112,7 +114,7 @@ def _items(value: object) -> int:
             waiting.append(list(found.values()))
         elif isinstance(found, (tuple, list, frozenset)):
             count += len(found)
-            if len(found) < _LONG or not isinstance(next(iter(found)), _PLAIN):
+            if len(found) < _MIN_UNIFORM_ITEMS or not isinstance(next(iter(found)), _PLAIN):
                 waiting.extend(found)
     return count
 

@@ -1,9 +1,9 @@
-"""Texts in the form in which short answers are compared: as SQuAD's evaluation does, numbers kept.
+"""Normal form of short answers, as in SQuAD's evaluation, with exact numbers.
 
-Rajpurkar et al. 2016 lower a text, drop punctuation and the words a, an, the, and compare what is
-left; NQ-Open (Lee et al. 2019) and PopQA (Mallen et al. 2023) do the same. That makes "3.5" equal
-to "35" and "-5" to "5", so here a number keeps its point and its sign. Besides, accents of Latin
-letters do not count, and scripts without spaces are compared by character.
+Rajpurkar et al. 2016 lower-case a text, drop punctuation and the words a, an, the, and compare the
+rest; NQ-Open (Lee et al. 2019) and PopQA (Mallen et al. 2023) do the same. That makes "3.5" equal
+to "35" and "-5" to "5", so here a number keeps its point and its sign. Accents of Latin letters are
+also ignored, and scripts without spaces are compared by character.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _MINUS = str.maketrans({"\u2212": "-", "\u2010": "-", "\u2011": "-", "\u2013": "
 _THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
 _BETWEEN_DIGITS = re.compile(r"(?<=\d)[-/:](?=\d)")
 _NUMBER = re.compile(r"(?<!\w)-?\d+(?:\.\d+)?")
-#: Scripts whose words are not set apart: Thai, Lao, Myanmar, Khmer, Kana, Han.
+#: Scripts without word separators: Thai, Lao, Myanmar, Khmer, Kana, Han.
 _UNSPACED = re.compile(
     "([\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
     "\U00020000-\U0003ffff])"
@@ -24,7 +24,7 @@ _UNSPACED = re.compile(
 
 
 def tokens(text: str) -> list[str]:
-    """The words of ``text`` that count; empty where it holds no letter or digit."""
+    """Return the normalised words of ``text``; empty if it has no letter or digit."""
     plain = unicodedata.normalize("NFKC", text).translate(_MINUS).casefold()
     plain = _THOUSANDS.sub("", _without_accents(plain))
     plain = _UNSPACED.sub(r" \1 ", _BETWEEN_DIGITS.sub(" ", plain))
@@ -33,13 +33,13 @@ def tokens(text: str) -> list[str]:
 
 
 def contains(whole: list[str], part: list[str]) -> bool:
-    """Whether ``part``, not empty, stands in ``whole`` as it is."""
-    # words hold no spaces, and looking up a text in a text takes linear time
+    """Return True if the non-empty ``part`` is a contiguous part of ``whole``."""
+    # words have no spaces, and substring search takes linear time
     return f" {' '.join(part)} " in f" {' '.join(whole)} "
 
 
 def _word(piece: str) -> str:
-    """A piece between white space without its punctuation; a number's sign and point stay."""
+    """Strip the punctuation of a piece between white space, except a number's sign and point."""
     number = _NUMBER.search(piece)
     if number is None:
         return "".join(c for c in piece if _counts(c))
@@ -52,12 +52,12 @@ def _around(piece: str, number: re.Match[str]) -> tuple[str, str]:
 
 
 def _counts(c: str) -> bool:
-    """Letters, digits and marks; no punctuation, no symbols."""
+    """Return True for letters, digits and marks, False for punctuation and symbols."""
     return unicodedata.category(c)[0] in "LNM"
 
 
 def _without_accents(text: str) -> str:
-    """Marks over Latin letters dropped; in other scripts they make another letter."""
+    """Remove marks from Latin letters; in other scripts they make another letter."""
     characters: list[str] = []
     latin = False
     for c in unicodedata.normalize("NFD", text):

@@ -16,8 +16,8 @@ OVERLAP = 1  # sentences
 class Passage(NamedTuple):
     """A window of a text; offsets of its sentences are the text's.
 
-    ``text == whole[start:end]``, and so for its sentences; but rows of tables and values of JSON
-    and the like are in words, with the names they have there, and the window's text is its
+    ``text == whole[start:end]``, and likewise for its sentences. Rows of tables and values of JSON
+    and similar formats are verbalised with their names instead; the window's text is then its
     sentences, each a paragraph.
     """
 
@@ -28,11 +28,11 @@ class Passage(NamedTuple):
 
 
 def passages(text: str, size: int = SIZE, overlap: int = OVERLAP) -> list[Passage]:
-    """Windows of ``text`` that together hold all its sentences, in order.
+    """Split ``text`` into windows that together contain all its sentences, in order.
 
-    Each takes as many sentences as fit in ``size`` characters, and at least one: a sentence is
-    never cut. The last ``overlap`` sentences of a window begin the next one too, as far as they
-    leave room for one more. White space alone has no window.
+    Each has as many whole sentences as fit in ``size`` characters, and at least one. The last
+    ``overlap`` sentences of a window are repeated in the next one if there is room for a further
+    one. White space alone has no window.
 
     >>> [s.text for s in passages("Plan,Price,Seats\\nPro,$45,5\\nTeam,$90,20")[0].sentences]
     ['The table has 2 rows: Pro, Team.', 'Pro: price $45; seats 5.', 'Team: price $90; seats 20.']
@@ -52,7 +52,7 @@ def passages(text: str, size: int = SIZE, overlap: int = OVERLAP) -> list[Passag
         cut.append(Passage(start, end, text[start:end], tuple(sentences[first:stop])))
         if stop == len(sentences):
             break
-        # ``first`` itself has no room for the sentence at ``stop``: the start always moves on
+        # ``first`` has no room for the sentence at ``stop``, so the start always advances
         first = max(first, stop - overlap)
         while first < stop and sentences[stop].end - sentences[first].start > size:
             first += 1
@@ -60,7 +60,9 @@ def passages(text: str, size: int = SIZE, overlap: int = OVERLAP) -> list[Passag
 
 
 def _worded(pieces: Sequence[tuple[Span, bool]], size: int, overlap: int) -> list[Passage]:
-    """:func:`passages` of a text that is structured in part, by the sizes of what is in words."""
+    """Build the :func:`passages` of a partly structured text, by the length of its verbalised
+    form.
+    """
     spans = [span for span, _ in pieces]
     cut = []
     first = 0
@@ -76,7 +78,7 @@ def _worded(pieces: Sequence[tuple[Span, bool]], size: int, overlap: int) -> lis
         cut.append(Passage(inside[0].start, end, whole, inside))
         if stop == len(spans):
             break
-        # a row stands for itself; a sentence of prose begins the next window too
+        # only sentences of prose are repeated in the next window, not rows
         again = stop - overlap if overlap and not pieces[stop - 1][1] else stop
         fits = sum(len(s.text) + 2 for s in spans[again:stop]) + len(spans[stop].text) <= size
         first = again if again > first and fits else stop
@@ -84,7 +86,7 @@ def _worded(pieces: Sequence[tuple[Span, bool]], size: int, overlap: int) -> lis
 
 
 def windows(text: str, size: int = SIZE) -> list[Passage]:
-    """:func:`passages`, at least one: of white space alone, the whole."""
+    """Return :func:`passages`, or the whole text if it is white space alone."""
     return list(_kept_windows(text, size))
 
 

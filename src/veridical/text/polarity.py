@@ -1,8 +1,8 @@
-"""Statements that say the opposite of a sentence in its own words.
+"""Statements that contradict a sentence in its own words.
 
-The rule knows English and is kept precise: nearly all content words must be shared, and exactly one
-thing turns what is said round, a negation or a word's opposite. Conditions, exceptions, quantities
-of unclear scope and more than one such word are left to a model.
+The rule is for English and precise: nearly all content words must be shared, and exactly one
+negation or antonym must differ. Conditions, exceptions, quantities of unclear scope and several
+such words are left to a model.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ def _set(words: str) -> frozenset[str]:
 
 
 _TOKEN = re.compile(r"\d+(?:[.,:]\d+)*|[^\W\d_]+(?:['’-][^\W\d_]+)*|[,;:.()!?%€$£]")
-#: An answer before a statement, which denies nothing of it: "No, it is free from milk."
+#: An answer before a statement, which does not negate it: "No, it is free from milk."
 _ANSWER = re.compile(r"^\W{0,3}(?:no|yes)[,;.!] ")
 _LONGEST = 1_000  # characters
 _PRONOUN = re.compile(r"\W{0,3}(?:it|he|she|they|this|these)(?= )", re.I)
@@ -28,9 +28,9 @@ _SUBJECT = re.compile(
 )
 _PARTS = re.compile(r"[:;] ")
 _LISTED = 2  # words
-_MOST_MORE = 3  # content words of the sentence, between those shared, that the statement lacks
+_MAX_SKIPPED_WORDS = 3  # content words of the sentence between shared ones
 
-#: Words, by their stems, of one meaning, and after the bar of the opposite one.
+#: Stems of words with one meaning, and after the bar those with the opposite one.
 _OPPOSITES = """
     open|closed shut
     opens open|closes close
@@ -101,14 +101,14 @@ _NEGATIONS = _set(
     "wasn't weren't won't wouldn't can't couldn't shouldn't mustn't hasn't haven't hadn't "
     "needn't "
 )
-#: What makes the scope of a negation, or whether the whole is said, unclear.
+#: Words that make the scope of a negation, or the assertion, unclear.
 _UNCLEAR = _set(
     "if unless except only provided when until whether either might perhaps possibly maybe "
     "some most many few several all every each both half partly entirely fully always often "
     "usually sometimes rarely hardly seldom but however although though while whereas instead "
     "rather otherwise because like as than yet almost nearly just even "
 )
-#: Phrases of one word, and what they turn into.
+#: Phrases treated as one word, and their replacement.
 _PHRASES = (
     (re.compile(r"\b(?:no|not) (?:longer|more) (?=than\b)"), "at-most "),
     (re.compile(r"\b(?:no|not) (?:less|fewer|shorter|earlier) than\b"), "at-least"),
@@ -132,7 +132,7 @@ _CLAUSE_END = frozenset(",;:.()!?")
 
 
 def _sides() -> dict[str, list[tuple[int, int]]]:
-    """Of each word, the pairs of opposites it is in, and its side."""
+    """Return, for each word, its pairs of opposites and its side in each."""
     found: dict[str, list[tuple[int, int]]] = {}
     rows = [row for row in _OPPOSITES.strip().splitlines() if "|" in row]
     rows.append("at-least|at-most")
@@ -153,7 +153,7 @@ class _Word(NamedTuple):
 
 
 class _Read(NamedTuple):
-    """Content words of a text in order, each by its place among all words, and the rest."""
+    """Content words of a text with their places among all words, and the rest."""
 
     words: tuple[str, ...]
     content: tuple[tuple[int, _Word], ...]
@@ -179,14 +179,14 @@ def _stem(word: str) -> str:
         return word
     bare = word.removesuffix("'s")
     once = _SUFFIX.sub("", bare) or bare
-    return (_SUFFIX.sub("", once) or once) if len(once) > 4 else once  # "attended" is as "attend"
+    return (_SUFFIX.sub("", once) or once) if len(once) > 4 else once  # "attended" matches "attend"
 
 
 def opposes(statement: str, sentence: str, before: str = "") -> bool:
-    """Return True if ``statement`` says the opposite of what ``sentence`` says of the same.
+    """Return True if ``statement`` negates what ``sentence`` states.
 
     Args:
-        before: what stands before ``sentence``, where a pronoun that it begins with has its name.
+        before: text before ``sentence``, which may name its initial pronoun.
 
     >>> opposes("Dogs are allowed on deck.", "Dogs are not allowed on deck.")
     True
@@ -203,7 +203,7 @@ def opposes(statement: str, sentence: str, before: str = "") -> bool:
 
 
 def _without_subject(statement: str, before: str) -> str:
-    """``statement`` without the words in front that ``before`` has as a name."""
+    """Remove the words at the start of ``statement`` that are a name in ``before``."""
     subject = _SUBJECT.match(statement)
     if subject is None or subject[1].lower() not in before.lower():
         return statement
@@ -211,7 +211,7 @@ def _without_subject(statement: str, before: str) -> str:
 
 
 def agrees(statement: str, sentence: str) -> bool:
-    """Return True if ``statement`` says in the same words what ``sentence`` says.
+    """Return True if ``statement`` states in the same words what ``sentence`` states.
 
     >>> agrees("Dogs are allowed.", "Dogs are allowed in May.")
     True
@@ -220,7 +220,7 @@ def agrees(statement: str, sentence: str) -> bool:
 
 
 def _compared(statement: str, sentence: str) -> int | None:
-    """1 where one is the other turned round, 0 where it is not, None where words do not decide."""
+    """Return 1 for opposite polarity, 0 for equal polarity, None if the words do not decide."""
     if len(statement) > _LONGEST or len(sentence) > _LONGEST:
         return None
     said, told = _read(statement), _read(sentence)
@@ -240,10 +240,10 @@ def _compared(statement: str, sentence: str) -> int | None:
         return None
     denied = _denials(inside)
     more = [i for i, _ in told.content if begin <= i < stop and i not in places]
-    if len(more) > _MOST_MORE or any(i + 1 in places for i in more):
+    if len(more) > _MAX_SKIPPED_WORDS or any(i + 1 in places for i in more):
         return None
     if (denied or turned) and not all(_is_listed(told.words, i) for i in more):
-        return None  # what is denied of a part is not denied of the whole
+        return None  # a negation of a part does not negate the whole
     if turned and list(places) != sorted(places):
         return None  # "A before B" is "B after A"
     denials = _denials(said.words) + denied
@@ -251,8 +251,10 @@ def _compared(statement: str, sentence: str) -> int | None:
 
 
 def _match(said: _Read, told: _Read) -> tuple[list[int], int] | None:
-    """Places of the statement's content words in the sentence, in its order, and how many of them
-    are there as their opposites; None where one is not there."""
+    """Locate the statement's content words in the sentence, in its order.
+
+    Returns the places and the number of antonyms, or None if a word is missing.
+    """
     by_stem: dict[str, list[int]] = {}
     for i, word in told.content:
         by_stem.setdefault(word.stem, []).append(i)
@@ -267,7 +269,7 @@ def _match(said: _Read, told: _Read) -> tuple[list[int], int] | None:
         if opposite is None:
             return None
         if any(said_word.stem == told.words[opposite] for _, said_word in said.content):
-            return None  # both ends are said
+            return None  # both ends are stated
         places.append(opposite)
         turned += 1
     return (places, turned) if turned < 2 else None
@@ -288,7 +290,7 @@ _NO_OPPOSITES = _set("indeed inform inside income intend intense increase inform
 
 
 def _is_listed(words: tuple[str, ...], place: int) -> bool:
-    """Return True if a word is one of several that "and" or "or" joins."""
+    """Return True if "and" or "or" joins a word with others."""
     near = words[max(0, place - _LISTED) : place + _LISTED + 1]
     return "and" in near or "or" in near
 

@@ -1,4 +1,4 @@
-"""Texts as a model should read them: without the traces of pages, scans and markup.
+"""Cleaning of texts for models: traces of pages, scans and markup.
 
 All patterns are bounded, so that time is linear in the text.
 """
@@ -21,7 +21,7 @@ _UNSEEN = re.compile("\u00ad[ \t]{0,9}\r?\n?[ \t]{0,9}|[\u200b\u2060\ufeff\u0305
 _HYPHENATED = re.compile(
     r"(?<![\w-])(?P<first>[^\W\d_]{1,30})[-‐][ \t]{0,9}\r?\n[ \t]{0,40}(?P<rest>[^\W\d_A-Z]{1,30})"
 )
-#: First parts of words that have a hyphen within a line as well.
+#: First parts of words that are hyphenated within a line as well.
 _COMPOUNDS = _set(
     "self well long short high low non ex full part half all cross so real year day week "
     "month one two three four five six seven eight nine ten first second third hard soft open "
@@ -44,8 +44,8 @@ _ESCAPED = re.compile(r"\\(?=[\"'])|(?:(?<=[.!?])|(?:^))(?:\\[nr])+(?![a-z])")
 _ZERO = re.compile(r"(?<![\w.])(?:0(?=[a-wyz][a-z]{2,30}\b)|\d{1,6}O{1,3}(?![\w]))")
 _HALF_DAY = re.compile(r"(?<=\d )([AaPp])\.? ([Mm])\b")
 _LEADER = re.compile(r"[ \t]{0,9}(?:\.{4,}|(?:\. ){3,})[ \t]{0,9}")
-#: Characters that are another one in disguise: ligatures, full width, kinds of space, letters of
-#: mathematics. Superscripts and fractions are not, as they change what is said.
+#: Variants of other characters: ligatures, full width, kinds of space, letters of mathematics.
+#: Superscripts and fractions are not, as they change the meaning.
 _DISGUISED = re.compile(
     "[\u00a0\u2000-\u200a\u202f\u205f\u3000\ufb00-\ufb06\uff01-\uff5e\U0001d400-\U0001d7ff]"
 )
@@ -55,8 +55,10 @@ _DIGIT = re.compile(r"[^\x00-\x7f]", re.UNICODE)
 
 @kept
 def readable(text: str) -> str:
-    """``text`` with words that lines or scans have cut put together, entities, disguised letters
-    and other digits as plain characters, and lines within a sentence joined.
+    """Repair ``text`` for a model's input.
+
+    Words divided by lines or scans are joined, entities, disguised letters and other digits become
+    plain characters, and lines within a sentence are joined.
 
     >>> readable("The mu-\\nseum opens at&nbsp;１０ am and is o\\u00adpen daily.")
     'The museum opens at 10 am and is open daily.'
@@ -88,7 +90,7 @@ def readable(text: str) -> str:
 
 
 def _lowered(match: re.Match[str]) -> str:
-    """A sentence in capitals with small letters; models read few of the former."""
+    """Lower-case a sentence in capitals, as models are trained on few of them."""
     run = match[0]
     return run.capitalize() if run == run.upper() and run != run.lower() else run
 
@@ -113,13 +115,13 @@ def _joined_lines(text: str) -> str:
             kept_so = first.lower() in _COMPOUNDS or (len(text) < 50_000 and whole in low)
             return f"{first}-{rest}" if kept_so else f"{first}{rest}"
 
-        # twice, as a word may go over three lines
+        # twice, as a word may extend over three lines
         text = _HYPHENATED.sub(join, _HYPHENATED.sub(join, text))
     return _LINE.sub(" ", text)
 
 
 def _unspaced(text: str) -> str:
-    """Text without the spaces between the letters of "O P E N"."""
+    """Remove the spaces between the letters of "O P E N"."""
     if not _SPACED_WORD.search(text):
         return text
     if "  " not in text:

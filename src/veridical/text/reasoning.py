@@ -1,8 +1,7 @@
-"""The part of a model's output that is its answer: without reasoning and special tokens.
+"""Removal of reasoning and special tokens from a model's output.
 
-Reasoning is what stands in the tags and channels that models write it in; special tokens are those
-of chat templates. In code (between backticks) neither is one. All patterns take time linear in the
-text.
+Reasoning is the content of the tags and channels that models use; special tokens are those of chat
+templates. Both are ignored in code (between backticks). All patterns take time linear in the text.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ _OPEN = (
 )
 _CLOSE = rf"</{_NAMES}>|<\|/{_NAMES}\|>|<\|{_ENDS}\|>|\[/{_NAMES}\]|◁/think▷|<unused95>"
 _TAG = re.compile(rf"(?P<open>{_OPEN})|(?P<close>{_CLOSE})", re.IGNORECASE)
-#: A channel's head; only what is in the final one, or in none, is the answer.
+#: A channel's head; only the final channel, or text in none, is the answer.
 _CHANNEL = re.compile(
     r"(?:<\|start\|>[^<\n]{0,40})?<\|channel\|>(?P<name>[^<\n]{0,80})"
     r"(?:<\|constrain\|>[^<\n]{0,20})?<\|message\|>"
@@ -45,16 +44,16 @@ _TOKEN = re.compile(
 #: An instruction that the output repeats.
 _REPEATED = re.compile(r"\[INST\][^\[]{0,20000}\[/INST\]")
 _CODE = re.compile(r"```.*?(?:```|\Z)|`[^`\n]{1,400}`", re.DOTALL)
-#: Without one of these there is nothing to find.
+#: Characters of which the output must have one.
 _SIGNS = ("<", "[", "◁", _STRIPPED_FINAL)
 
 
 @kept
 def answer_only(text: str) -> str:
-    """``text`` with blanks in the place of reasoning and special tokens: every place stays.
+    """Replace reasoning and special tokens in ``text`` by blanks; offsets stay.
 
-    An unclosed block ends with the text, and one that was opened before the text begins with it.
-    Line ends stand for a block, so that no sentence goes over it, and spaces for a token.
+    An unclosed block ends with the text, and one opened before the text begins with it. A block
+    becomes line ends, so that no sentence extends across it; a token becomes spaces.
 
     >>> answer_only("<think>Nine?</think>It is ten.</s>").strip()
     'It is ten.'
@@ -90,7 +89,7 @@ def _cuts(text: str) -> Iterator[tuple[int, int, str]]:
 
 
 class _Inside:
-    """Stretches in order, asked for places that rise."""
+    """Sorted spans, queried for ascending places."""
 
     def __init__(self, stretches: list[tuple[int, int]]) -> None:
         self._stretches = stretches
@@ -132,7 +131,7 @@ def _blocks(text: str, code: _Inside) -> Iterator[tuple[int, int, str]]:
                 yield opened, m.end(), "\n"
                 closed = True
         else:
-            # opened before the text, as templates do; after a block it is a stray tag
+            # opened before the text, as templates do; after a block the tag is stray
             yield (m.start() if closed else 0), m.end(), "\n"
             closed = True
     if not depth:

@@ -1,4 +1,4 @@
-"""Patterns of refusals and of sources that do not tell, by language. All in lower case."""
+"""Patterns of refusals and of sources without an answer, by language."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Clauses of an answer that decline, that state nothing, and that state something."""
+"""Clauses of an answer that decline, state nothing, or state something."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from veridical.text.memo import kept
 from veridical.text.sentences import split_sentences
 from veridical.text.small_talk import small_talk
 
-_MAX_ANSWER_CHARACTERS = 2_000  # whoever writes more than that says something
+_MAX_ANSWER_CHARACTERS = 2_000  # a longer text states something
 _MAX_SENTENCE_CHARACTERS = 1_000
 _MAX_CLAUSE_CHARACTERS = 400
-_MAX_CLAUSES = 16  # of a sentence: one of more states something
+_MAX_CLAUSES = 16  # of a sentence; one with more states something
 
-#: ``abstains``: declines, or says that the sources do not tell. ``covers``: names what a source is
-#: about. ``filler``: courtesies, advice, offers. ``states``: everything else.
+#: ``abstains``: declines, or reports that the sources have no answer. ``covers``: names a source's
+#: topic. ``filler``: courtesies, advice, offers. ``states``: everything else.
 Kind = Literal["abstains", "covers", "filler", "states"]
 
 
@@ -34,7 +34,7 @@ class RefusalClause(NamedTuple):
 
 @cache
 def _refusal() -> re.Pattern[str]:
-    """The pattern of refusals, compiled for the first sentence that may be one: it is large."""
+    """Compile the pattern of refusals on first use, as it is large."""
     forms = w.FIRST_PERSON, w.SOURCE_SILENT, w.THERE_IS_NO, w.IMPERSONAL, w.FOREIGN
     return re.compile("|".join(forms))
 
@@ -44,7 +44,7 @@ def _refusal_abroad() -> re.Pattern[str]:
     return re.compile(w.FOREIGN)
 
 
-#: The whole of an answer, or of a clause.
+#: A complete answer or clause.
 _BARE = re.compile(
     r"(?:n/?a|none|unknown|unanswerable|not available|not applicable|no answer|no idea|no clue|"
     r"idk|unsure|not sure|no comment|abstain|not (?:stated|specified|mentioned|provided|known|"
@@ -55,7 +55,7 @@ _BARE = re.compile(
     r"keine angabe|k\. ?a\.|desconocido|sconosciuto|desconhecido|onbekend|nieznane|неизвестно|"
     r"未知|不明)\W*"
 )
-#: What may stand before what a clause says.
+#: Text allowed before a clause's content.
 _HEAD = re.compile(
     r"(?:[\s\"'“”„«»*_–—,;:.!)(-]|(?:(?:i'm|i am|we're|we are) (?:so |very |really |truly |"
     r"deeply )?"
@@ -88,13 +88,13 @@ _CONJUNCTION = (
     r"but|however|although|though|nevertheless|yet|so|therefore|thus|hence|instead|because|since|"
     r"as|and|while|whereas|only that|except that|still"
 )
-#: What leads to a conclusion: "..., meaning that".
+#: Introductions of a conclusion: "..., meaning that".
 _CONCLUDES = (
     r"(?:(?:and |but )?(?:this|that|which) (?:means?|impl(?:y|ies)|suggests?|indicates?|shows?)|"
     r"meaning|implying|suggesting|indicating|so that|from which it follows|i\.? ?e\.?,?|"
     r"in other words,?)"
 )
-#: Where a clause may begin; a group for each kind of border.
+#: Clause borders, one group per kind.
 _BORDER = re.compile(
     r"(?P<hard>,?\s+(?:(?:more|other|else|rather)\s+than|than|except(?:\s+for)?|but|beyond|besides|"
     r"apart\s+from|aside\s+from|save|to(?=\s+the\s+fact)|just)(?:\s+the\s+fact)?\s+that\s+"
@@ -129,7 +129,7 @@ _CONTINUES = re.compile(
 _WORD_THAT_ASKS = re.compile(
     r"\b(?:whether|if|when|where|who|what|how|why|which|whose|quand|si|ob|wann|wie|wer)\b"
 )
-#: "..., which is 10 euros": what is said of the noun before it.
+#: "..., which is 10 euros": a statement about the noun before it.
 _RELATIVE = re.compile(
     r"(?:which|who|that)(?: (?:\w+ly|also|now))? (?!(?:may|might|could|should)\b)"
     r"(?P<verb>\w+(?:n't)?)(?= \w)(?! (?:why|what|how|where|when|unfortunate\w*|regrettable|"
@@ -139,7 +139,7 @@ _RELATIVE = re.compile(
     r"|(?:where|whose|when) (?P<clause>.{0,200})"
     r"|(?:namely|that is),? \D{0,3}(?P<number>\d)"
 )
-#: "..., or who runs it": a list of what is not told goes on.
+#: "..., or who runs it": the list of missing facts continues.
 _QUESTION_FOLLOWS = re.compile(
     r"[^.;:]{0,200}?,? (?:or|nor|and) (?:when|where|who|what|how|why|which|whether)\b"
 )
@@ -159,7 +159,7 @@ _ASKED_FIRST = re.compile(
     r"\W*(?:whether|how|who|what|why|where|which|ob|wann|wie|wo|wer|warum|was|welche\w*|of|hoe|"
     r"wanneer|waar|hoeveel|si|se|combien|quand|cuánto|cuándo|dónde|quanto|quando|dove|onde)\b"
 )
-#: "..., not of a game that is moved": after what a source is about.
+#: "..., not of a game that is moved": after a source's topic.
 _ELLIPSIS = re.compile(
     r"(?:just |only )?not (?:on|about|of|for|to|in (?:which|what)|with|how|when|where|whether|who|"
     r"what|why|which|if|from|anything|a word)\b(?! only)"
@@ -238,13 +238,13 @@ _SELF = re.compile(
     rf"{w.IN_SOURCE_ABROAD}|"
     r"(?:请|請)(?:联系|聯繫|咨询|查阅|提供)[^，。\d]{0,30}|(?:詳しくは|お手数ですが)[^。\d]{0,50})\W*"
 )
-#: Questions that tell nothing themselves, unlike "wasn't he in Porto?".
+#: Questions that state nothing themselves, unlike "wasn't he in Porto?".
 _QUESTION = re.compile(
     r"\W*(?:\w+,? )?(?:is|are|was|were|do|does|did|have|has|can|could|would|will|what|which|who|"
     r"when|where|why|how|kann|können|was|wie|puis|comment|qué|cómo|puedo|posso|come|что|как|чем)\b"
     r"(?! you know)"
 )
-#: Without one of these there is no refusal: what most sentences are told by.
+#: Required words of a refusal, which most sentences lack.
 _HINT = re.compile(
     r"\b(?:no|not|none|nothing|nowhere|never|neither|unknown|unclear|unable|unsure|uncertain|"
     r"unaware|"
@@ -264,16 +264,16 @@ _HINT = re.compile(
 
 
 def abstains(response: str, known: Callable[[str], bool] | None = None) -> bool:
-    """Return True if the whole response declines to answer, or says only that it does not know.
+    """Return True if the whole response declines to answer or reports no knowledge.
 
-    Each clause must decline, or state nothing (a courtesy, an offer, what a source is about), and
-    one at least must decline. "I'm not sure, but it was in 1912" is an answer, and so is "its age
-    is not known". That the given context does not tell is a refusal. English, German, French,
-    Spanish, Italian, Portuguese, Dutch, Polish, Russian, Chinese and Japanese.
+    Each clause must decline, or state nothing (a courtesy, an offer, a source's topic), and at
+    least one must decline. "I'm not sure, but it was in 1912" is an answer, and so is "its age is
+    not known". Reporting that the given context has no answer is a refusal. Languages: English,
+    German, French, Spanish, Italian, Portuguese, Dutch, Polish, Russian, Chinese and Japanese.
 
     Args:
-        known: returns True if the sources hold the words of a clause that names what they are
-            about; without it such a clause is believed.
+        known: returns True if the sources have the words of a clause that names their topic;
+            without it such a clause is trusted.
 
     >>> abstains("Unfortunately, the text does not mention a fee.")
     True
@@ -300,8 +300,7 @@ def abstention(sentence: str) -> bool:
 def checked_clauses(
     sentence: str, known: Callable[[str], bool] | None = None
 ) -> tuple[RefusalClause, ...]:
-    """:func:`clauses`, where what a source is said to be about must be ``known`` to state
-    nothing."""
+    """Return :func:`clauses`, where a source's topic must be ``known`` to state nothing."""
     found = clauses(sentence)
     if known is None:
         return found
@@ -314,7 +313,7 @@ def checked_clauses(
 
 
 def _matter(clause: str) -> str:
-    """What a clause says that a source is about."""
+    """Return the topic that a clause assigns to a source."""
     low = "".join(_fold(c) for c in clause)
     head = _HEAD.match(low)
     found = _COVERS.match(low, head.end() if head else 0)
@@ -322,9 +321,9 @@ def _matter(clause: str) -> str:
 
 
 def stated_part(sentence: str, known: Callable[[str], bool] | None = None) -> tuple[int, int]:
-    """Find what a sentence with a refusal states besides: offsets into it, empty where nothing.
+    """Return the offsets of the statement in a sentence with a refusal; empty if none.
 
-    The whole sentence where it has no refusal.
+    Without a refusal it is the whole sentence.
 
     >>> text = "The text gives no year, but it was in May."
     >>> text[slice(*stated_part(text))]
@@ -346,7 +345,7 @@ def stated_part(sentence: str, known: Callable[[str], bool] | None = None) -> tu
 
 @kept
 def clauses(sentence: str) -> tuple[RefusalClause, ...]:
-    """The clauses of one sentence, in order, each with its kind."""
+    """Split one sentence into clauses, in order, each with its kind."""
     if len(sentence) > _MAX_SENTENCE_CHARACTERS:
         return (RefusalClause(0, len(sentence), "states"),)
     text = "".join(_fold(c) for c in sentence)
@@ -408,7 +407,7 @@ def clauses(sentence: str) -> tuple[RefusalClause, ...]:
     return tuple(found)
 
 
-#: What softens a clause and states nothing.
+#: Softening words, which state nothing.
 _ASIDE = re.compile(
     r",? ?\b(?:as far as (?:i|we) (?:can|could) (?:see|tell|judge|find)|from what i can (?:see|"
     r"tell)|"
@@ -418,7 +417,7 @@ _ASIDE = re.compile(
 
 
 def _may_refuse(sentence: str) -> bool:
-    """Return False for most sentences that hold no refusal, quickly."""
+    """Return False quickly for most sentences without a refusal."""
     return bool(_HINT.search(sentence.lower().replace("’", "'")))
 
 
@@ -432,7 +431,7 @@ def _fold(character: str) -> str:
 
 
 def _pieces(text: str) -> list[tuple[int, int, str]]:
-    """Parts of a sentence between the borders of clauses, with the border before each."""
+    """Split a sentence at clause borders; return each part with the border before it."""
     pieces = []
     start, border = 0, "hard"
     for match in _BORDER.finditer(text):
@@ -443,7 +442,7 @@ def _pieces(text: str) -> list[tuple[int, int, str]]:
             pieces.append((start, match.start(), border))
             border = match.lastgroup or "hard"
             word = match.group().strip(" ,")
-            # "and" is a part of a list, other words begin a clause
+            # "and" joins a list; other words begin a clause
             border = "and" if border == "weak" and word in _AND else border
         elif match.lastgroup == "hard":
             border = "hard"
@@ -453,7 +452,7 @@ def _pieces(text: str) -> list[tuple[int, int, str]]:
     return pieces
 
 
-#: "Based on the context, ..." is a part of the clause after it.
+#: "Based on the context, ..." belongs to the clause after it.
 _TOPIC = re.compile(
     r"\W*(?:根据|根據|基于|在|从|從)[^，,、]{0,40}$"
     r"|\W*(?:unfortunately,? |sorry,? (?:but )?)?(?:based on|according to|from|in|within|given|"
@@ -469,8 +468,7 @@ def _asks_first(text: str, before: RefusalClause) -> bool:
 
 
 def _says_of(before: str, piece: str) -> bool:
-    """Return True if a piece says something of what is named right before it, or follows from
-    it."""
+    """Return True if a piece describes what is named before it, or follows from it."""
     plain = " ".join(piece.split())
     found = _RELATIVE.match(plain)
     if _RESULTS.match(plain) or (found and found["number"]):
@@ -484,7 +482,7 @@ def _says_of(before: str, piece: str) -> bool:
 
 
 def _goes_on(piece: str, border: str, before: RefusalClause, english: bool) -> bool:
-    """Return True if a piece without a meaning of its own belongs to the clause before it."""
+    """Return True if a piece without its own meaning continues the previous clause."""
     plain = " ".join(piece.split()).strip(" \"'“”")
     if border == "hard":
         return False
@@ -500,7 +498,7 @@ def _goes_on(piece: str, border: str, before: RefusalClause, english: bool) -> b
 
 
 def _kind(piece: str, after_source: bool, *, may_refuse: bool = True) -> Kind | None:
-    """What a piece does; None where it states something or is a part of another clause."""
+    """Return the kind of a piece; None if it states something or is part of another clause."""
     plain = " ".join(piece.split()).strip(" \"'“”*_-–—,")
     if len(plain) > _MAX_CLAUSE_CHARACTERS:
         return None

@@ -1,4 +1,4 @@
-"""Which of several texts is most about another, by the words they share."""
+"""Relevance ranking of texts by shared words, for each unit."""
 
 from __future__ import annotations
 
@@ -12,9 +12,11 @@ from veridical.text.words import words_of
 
 
 class Rarity:
-    """What words of n texts weigh: ``log((n + 1) / df)``, with ``df`` the number of texts that
-    hold the word. What stands in one of them tells them apart, what stands in all hardly counts.
-    Case and tokens without a letter or digit are ignored."""
+    """Weights of the words of n texts: ``log((n + 1) / df)``.
+
+    ``df`` is the number of texts with the word. A word of one text weighs most; a word of all texts
+    weighs little. Case and tokens without a letter or digit are ignored.
+    """
 
     def __init__(self, texts_words: Iterable[Iterable[str]]) -> None:
         self._frequency: Counter[str] = Counter()
@@ -24,7 +26,7 @@ class Rarity:
             self._texts += 1
 
     def overlap(self, one: Iterable[str], other: Iterable[str]) -> float:
-        """Sum of the weights of the distinct words that both have and any of the texts has.
+        """Sum the weights of the distinct words that both have and any of the texts has.
 
         >>> rarity = Rarity([["the", "cat"], ["the", "dog"]])
         >>> rarity.overlap(["The", "cat"], ["a", "cat"]) > rarity.overlap(["the"], ["the"])
@@ -36,14 +38,14 @@ class Rarity:
 
 
 class MostAbout:
-    """Candidates, read once, to be asked which is most about each of many units: which shares most
-    words with it, rare words counting more.
+    """Candidates, parsed once, to find the closest one to each of many units.
+
+    The closest one shares most words with the unit, where rare words count more.
 
     The overlap is the sum over distinct shared words of ``log((n + 1) / df)``, with ``df`` the
-    number of the n candidates that hold the word: what stands in one of them tells them apart,
-    what stands in all hardly counts. Case and tokens without a letter or digit are ignored. It
-    depends on nothing but unit and candidates; the earliest candidate wins a tie, so also where no
-    word is shared.
+    number of the n candidates with the word. Case and tokens without a letter or digit are ignored.
+    The result depends only on unit and candidates; the first candidate wins a tie, also if no word
+    is shared.
 
     Args:
         candidates_words: words of each candidate.
@@ -57,52 +59,54 @@ class MostAbout:
 
     def __init__(self, candidates_words: Sequence[Iterable[str]]) -> None:
         if not candidates_words:
-            raise ValueError("there is no candidate to choose from")
+            raise ValueError("candidates must not be empty")
         self._n = len(candidates_words)
-        self._holders: dict[str, list[int]] = {}  # of each word
+        self._holders: dict[str, list[int]] = {}  # candidates of each word
         for place, words in enumerate(candidates_words):
             for word in plain(words):
                 self._holders.setdefault(word, []).append(place)
 
     def place(self, unit_words: Iterable[str]) -> int:
-        """Index of the candidate that a unit, of these words, is most about."""
+        """Return the index of the candidate closest to a unit with these words."""
         return next(iter(self.nearest(unit_words, 1)), 0)
 
     def nearest(self, unit_words: Iterable[str], most: int) -> list[int]:
-        """Indices of the candidates that a unit is most about, by falling overlap: at most
-        ``most``, of those that share a word with it."""
+        """Return the indices of up to ``most`` candidates, by falling overlap.
+
+        Only candidates that share a word with the unit are included.
+        """
         weights: dict[int, list[float]] = {}
         for word in plain(unit_words):
             holders = self._holders.get(word, ())
             weight = math.log((self._n + 1) / max(len(holders), 1))
             for place in holders:
                 weights.setdefault(place, []).append(weight)
-        # the first of equals; an exact sum, as words come in any order
+        # the first in a tie; an exact sum, as words have no order
         overlaps = {place: math.fsum(shared) for place, shared in weights.items()}
         return heapq.nsmallest(most, overlaps, key=lambda place: (-overlaps[place], place))
 
 
 def plain(words: Iterable[str]) -> frozenset[str]:
-    """Words as they are compared: a set of them may be made once for many comparisons."""
+    """Normalise words for comparison; a set may be reused in many comparisons."""
     if isinstance(words, frozenset):
         return words
-    # most words are letters alone, which is faster to see
+    # most words have letters only, which is a faster test
     return frozenset([w.lower() for w in set(words) if w.isalnum() or any(map(str.isalnum, w))])
 
 
 @kept
 def plain_words(text: str) -> frozenset[str]:
-    """The words of a text as they are compared."""
+    """Return the normalised words of a text."""
     return plain(words_of(text))
 
 
 @kept
 def rarity_in(texts: tuple[str, ...]) -> Rarity:
-    """What words of ``texts`` weigh."""
+    """Return the word weights of ``texts``."""
     return Rarity(map(words_of, texts))
 
 
 @kept
 def candidates(texts: tuple[str, ...]) -> MostAbout:
-    """``texts`` to be asked which is most about a unit."""
+    """Prepare ``texts`` as candidates."""
     return MostAbout([words_of(text) for text in texts])

@@ -1,8 +1,8 @@
-"""Whether a passage is about what a statement says, and not only about whom.
+"""Test that a passage and a statement have the same topic.
 
-An NLI model that is trained on pairs about one scene takes two facts about one thing for a
-contradiction: "Lumo was founded in Leeds" and "Lumo has its head office in Berlin". Only a passage
-about the same matter can contradict a statement.
+Sharing the entity is not enough. An NLI model trained on pairs about one scene tends to read two
+facts about one thing as a contradiction: "Lumo was founded in Leeds" and "Lumo has its head office
+in Berlin". Only a passage on the same topic can contradict a statement.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from veridical.text.fact_words import AUXILIARIES, FUNCTION_WORDS, MONTHS, NEGAT
 from veridical.text.memo import kept
 
 _WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*")
-_STEM = 4  # characters by which words are compared: "found", "founder"
-_SHORTEST = 3  # characters of a word that says something
-#: Words for one matter, or for its two ends, each by its stem.
+_STEM_CHARACTERS = 4  # compared of a word: "found", "founder"
+_MIN_CONTENT_CHARACTERS = 3  # of a content word
+#: Stems of words for one topic, or for its two ends.
 _MATTERS = """
     born birt nati
     died dies dead deat die kill murd pass
@@ -49,7 +49,7 @@ _MATTERS = """
 _GROUP = {
     stem: line.split()[0] for line in reversed(_MATTERS.splitlines()) for stem in line.split()
 }
-#: "(8 September 1907 - 27 November 1997)": when somebody was born and died.
+#: "(8 September 1907 - 27 November 1997)": dates of birth and death.
 _LIFE = re.compile(r"\([^()]{0,40}\d{4}\s?[-–—][^()]{0,40}\d{4}\)")
 _KIND = re.compile(r"\b(?:is|was|are|were)(?: not|n't)? (?:an?|the|one)\b")
 _EMPTY = (
@@ -63,12 +63,13 @@ _EMPTY = (
 
 
 def same_matter(statement: str, passage: str) -> bool:
-    """Whether the two share a word that says something and is part of no name, or words for one
-    matter such as "died" and "death", or both say what something is ("is a painting").
+    """Return True if the two texts have the same topic.
 
-    Names, numbers, dates and function words say whom, when and how many, not what. A statement
-    that has none but these, and texts of which either has none in a script with two cases, are
-    taken to be about the same matter, as nothing tells.
+    They share a content word that is not part of a name, or words for one topic such as "died" and
+    "death", or both define something ("is a painting").
+
+    Names, numbers, dates and function words do not show the topic. If a statement has only these,
+    or if a text has no cased letters, the topics count as equal.
 
     >>> same_matter("Lumo was founded in Leeds.", "Lumo has its head office in Berlin.")
     False
@@ -77,7 +78,7 @@ def same_matter(statement: str, passage: str) -> bool:
     """
     said, told = _read(statement), _read_passage(passage)
     if said.kind and told.kind:
-        return True  # both say what something is
+        return True  # both define something
 
     def is_no_name(word: str) -> bool:
         upper = word in said.upper or word in told.upper
@@ -93,13 +94,13 @@ def same_matter(statement: str, passage: str) -> bool:
 
 
 class _Read(NamedTuple):
-    """What there is to compare in a text.
+    """Comparable content of a text.
 
     Attributes:
         lower: its words that begin with a small letter.
         upper: those that begin with a capital, in lower case.
-        matters: what it may be about, each by the words that say so, unless they are names.
-        kind: whether it says what something is.
+        matters: possible topics, each with its words, unless they are names.
+        kind: True if it defines something.
     """
 
     lower: frozenset[str]
@@ -119,12 +120,12 @@ def _read_passage(text: str) -> _Read:
 
 
 def _compared(text: str, more: tuple[str, ...]) -> _Read:
-    words = dict.fromkeys(map(sys.intern, _WORD.findall(text)))  # which are of many texts
+    words = dict.fromkeys(map(sys.intern, _WORD.findall(text)))  # shared by many texts
     matters: dict[str, list[str]] = {}
-    cased = (x for x in (*words, *more) if x.lower() != x.upper())  # of a script with two cases
+    cased = (x for x in (*words, *more) if x.lower() != x.upper())  # in a script with two cases
     for word in dict.fromkeys(sys.intern(x.lower()) for x in cased):
-        if len(word) >= _SHORTEST and word not in _EMPTY:
-            stem = sys.intern(word[:_STEM])
+        if len(word) >= _MIN_CONTENT_CHARACTERS and word not in _EMPTY:
+            stem = sys.intern(word[:_STEM_CHARACTERS])
             matters.setdefault(_GROUP.get(stem, stem), []).append(word)
     return _Read(
         frozenset(x for x in words if x[:1].islower()),

@@ -1,4 +1,4 @@
-"""Which Unicode scripts a text is written in. Scripts, not languages, gate a model."""
+"""Unicode scripts of a text, which restrict models instead of languages."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import unicodedata
 from collections import Counter
 from functools import lru_cache
 
-#: First words of Unicode character names whose script has another name.
+#: First words of Unicode character names that differ from the script's name.
 _BY_NAME = {
     "CJK": "Han",
     "KANGXI": "Han",
@@ -23,17 +23,17 @@ _BY_NAME = {
     "TAI": "Tai",
     "OL": "Ol_Chiki",
 }
-#: Words that stand before the script in a character's name.
+#: Words before the script in a character's name.
 _FORMS = frozenset({"FULLWIDTH", "HALFWIDTH", "MODIFIER", "SMALL", "CAPITAL", "LETTER"})
 _SUPERSCRIPT = frozenset({"SUPERSCRIPT", "MATHEMATICAL", "DOUBLE-STRUCK", "SCRIPT", "BLACK-LETTER"})
 
 
-#: Ends the reason why a model was not asked about a text that it cannot read.
+#: Final words of the reason for a text in an unsupported script.
 UNREAD = "most of this text is in another language"
 
 
 def script_shares(text: str) -> dict[str, float]:
-    """Share of the letters of ``text`` in each Unicode script, e.g. ``{"Latin": 1.0}``.
+    """Return the share of letters in each Unicode script, e.g. ``{"Latin": 1.0}``.
 
     Shares are in (0, 1] and sum to 1; the dict is empty when there is no letter. Script names
     are Unicode's (``Latin``, ``Cyrillic``, ``Han``, ``Hiragana``, ``Hangul``, ...).
@@ -49,9 +49,9 @@ def script_shares(text: str) -> dict[str, float]:
 
 
 def reads(text: str, scripts: frozenset[str]) -> bool:
-    """Whether a model of these ``scripts`` can read ``text``.
+    """Return True if a model of these ``scripts`` supports ``text``.
 
-    True when the text has no letters, or at least half of its letters are in ``scripts``.
+    The text must have no letters, or at least half of its letters in ``scripts``.
     """
     shares = script_shares(text)
     return not shares or sum(shares.get(s, 0.0) for s in scripts) >= 0.5 - 1e-9
@@ -59,7 +59,7 @@ def reads(text: str, scripts: frozenset[str]) -> bool:
 
 @lru_cache(maxsize=1 << 15)
 def _script(letter: str) -> str:
-    """The script of a letter, from its Unicode name."""
+    """Return the script of a letter, from its Unicode name."""
     if letter.isascii():
         return "Latin"
     name = unicodedata.name(letter, "UNKNOWN").split()

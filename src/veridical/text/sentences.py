@@ -1,10 +1,9 @@
 """Sentences with exact code-point offsets.
 
 Boundaries come from ``sentencex`` (Wikimedia, MIT): abbreviations, initials, decimals, quotes and
-the full stops of many scripts. It agrees with the split that WikiBio GPT-3 ships on 1881 of 1908
-sentences at about 20 microseconds per 100 words. This module adds what it lacks: blank lines that
-hold white space, Unicode line separators, headings, lead-in lines, list markers, bracketed
-sentences, and the stops of Khmer, Tibetan, Balinese and Tai Tham.
+the full stops of many scripts. This module adds blank lines with white space, Unicode line
+separators, headings, introducing lines, list markers, bracketed sentences, and the full stops of
+Khmer, Tibetan, Balinese and Tai Tham.
 """
 
 from __future__ import annotations
@@ -16,24 +15,24 @@ from itertools import islice
 from veridical.text.memo import kept
 from veridical.text.spans import Span
 
-#: Newlines that end a sentence: a blank line, the line before an item, a lead-in line.
+#: Newlines that end a sentence: a blank line, the line before an item, an introducing line.
 _LINE_END = re.compile(
     r"\n(?:(?:[^\S\n]*\n)+"
     r"|(?=[^\S\n]*(?:[-*+•‣▪◦●–—]|\(?(?:\d{1,3}|[A-Za-z])[.)]|\#{1,6}|[>|])[^\S\n])"
     r"|(?<=[:：]\n))"
 )
-#: Line and paragraph separators, and stops that the library does not know.
+#: Line and paragraph separators, and full stops unknown to the library.
 _STOP = re.compile("\r(?!\n)|[\x0b\x0c\x1c-\x1e\u2028\u2029]|[។៕༎།᭟᪨᪩]+")
-#: A sentence of its own in brackets, after which the library does not cut.
+#: A separate sentence in brackets, after which the library does not split.
 _BRACKETED = re.compile(
     r"(?:\((?=[^\W\d_a-z])[^()\n]{4,400}\w[.!?]\)|\[(?=[^\W\d_a-z])[^\[\]\n]{4,400}\w[.!?]\])"
     r"\s+(?=[^\W\d_a-z])"
 )
-#: A list marker alone is the head of the sentence after it.
+#: A single list marker belongs to the sentence after it.
 _MARKER = re.compile(r"\s*\(?(?:\d{1,3}|[A-Za-z])[.)][^\S\n]*")
 _HEADING = re.compile(r"^[^\S\n]*\#{1,6}[^\S\n][^\n]*\n", re.MULTILINE)
-#: Ends of a text after which the library cuts and no sentence ends: before small letters and
-#: digits, and where a determiner goes before, also before capitals.
+#: Ends of a text at which the library splits although no sentence ends: before small letters and
+#: digits, and after a determiner also before capitals.
 _ABBREVIATED = re.compile(
     r"(?:(?<=\W)|^)(?:approx|appr|max|min|avg|temp|incl|excl|vol|vols|eqs?|secs?|figs?|tabs?|chs?|"
     r"nos?|nrs?|ext|tel|est|ed|eds|pp?|cf|resp|wt|ht|qty|ref|refs|mon|tues?|wed|thurs?|thu|fri|sat|"
@@ -60,40 +59,39 @@ _MONTH = re.compile(
     r"Dezember|Jan|Feb|Apr|Jun|Jul|Aug|Sept?|Okt|Nov|Dez)\b"
 )
 _BEFORE_CUT, _AFTER_CUT = 40, 16
-#: A picture that stands in the place of a stop.
+#: A pictogram in place of a full stop.
 _PICTURE = re.compile(
     "(?<=\\w[ ])[\u2600-\u2763\u2765-\u27bf\U0001f300-\U0001f492\U0001f4a0-\U0001faff]"
     "[\ufe0f\u200d\U0001f3fb-\U0001f3ff]*[^\\S\\n]+(?=[^\\W\\d_a-z])"
 )
-#: Same-length stand-ins for what the library cannot take: it panics on white space of several
+#: Same-length replacements of unsupported characters: the library panics on white space of several
 #: bytes after an initial, and lone surrogates are not UTF-8.
 _SPACE = re.compile(r"[^\S\n\r\t ]")
 _SURROGATE = re.compile("[\ud800-\udfff]")
-#: The library's time grows with the square of a paragraph that is long and full of quotes, brackets
-#: and lines, or has no spaces. Such a one, and any very long one, is shown to it in pieces that end
-#: with a sentence, this far at least from the piece's end and outside of quotes and brackets, if
-#: any does. Pieces are longer than the paragraphs of ordinary texts: which quotes belong together
-#: is told by all of them in a paragraph.
+#: The library's time is quadratic in a long paragraph with many quotes, brackets and lines, or
+#: without spaces. Such paragraphs, and very long ones, are passed to it in pieces that end with a
+#: sentence, this far at least from the piece's end and outside of quotes and brackets, if possible.
+#: Pieces are longer than ordinary paragraphs, as matching of quotes depends on all of them in a
+#: paragraph.
 _PIECE = 10_000
-_LONGEST = 32_000  # characters of a paragraph that is shown whole, if it is easy
-_STRAIN = 1_000  # quotes, brackets and lines of such a one, or characters without a space
+_MAX_PARAGRAPH_CHARACTERS = 32_000  # passed whole, if it is easy
+_MAX_HARD_CHARACTERS = 1_000  # quotes, brackets and lines in it, or a run without a space
 _STRAINING = re.compile("[\n'\"`´‘’‚‛“”„‟«»‹›《》「」(){}<>（）\\[\\]]")
 _MARGIN = 1_000
-_TRIED = 32  # sentences at whose ends a piece may end
+_MAX_TRIED_SENTENCES = 32  # as the end of a piece
 _PARAGRAPH_END = re.compile(r"\n\r*\n")
 _PAIRS = (*("()", "[]", "{}", "<>", "“”", "‘’", "«»", "‹›", "《》", "「」", "（）"), '""', "``")
-#: From every opening quote the library reads on to the end of the text, if none closes it: more
-#: than this many are not shown to it.
+#: Maximum unclosed opening quotes: from each one the library reads to the end of the text.
 _UNCLOSED = 256
 _QUOTES = (("“", "”"), ("‘", "’"), ("«", "»"))
 
 
 def split_sentences(text: str) -> list[Span]:
-    """Sentences of ``text``: non-empty, trimmed of white space, in order.
+    """Split ``text`` into sentences: non-empty, stripped, in order.
 
-    Together they hold every character that is not white space, and ``text[start:end]`` is each
-    one's text. A blank line always ends a sentence; a single newline only where a list item,
-    heading or lead-in ends. Never raises.
+    Together they contain every character that is not white space, and ``text[start:end]`` is each
+    one's text. A blank line always ends a sentence; a single newline does so only at the end of a
+    list item, heading or introduction. Never raises.
 
     >>> [s.text for s in split_sentences("Dr. Wu paid $3.50. He left.")]
     ['Dr. Wu paid $3.50.', 'He left.']
@@ -107,7 +105,7 @@ def _kept_sentences(text: str) -> tuple[Span, ...]:
 
 
 def split_anew(text: str) -> list[Span]:
-    """:func:`split_sentences` of a text that is not asked for again: nothing is kept of it."""
+    """Run :func:`split_sentences` without the cache, for texts used once."""
     cuts = _library_cuts(text if text.isascii() else _SPACE.sub(" ", text))
     cuts = {cut for cut in cuts if not _is_within(text, cut)}
     if not text.isascii():
@@ -137,7 +135,7 @@ def split_anew(text: str) -> list[Span]:
 
 
 def _is_within(text: str, cut: int) -> bool:
-    """Return True if the library cuts after an abbreviation or an ordinal, within a sentence."""
+    """Return True if the library splits after an abbreviation or an ordinal, within a sentence."""
     before = text[max(0, cut - _BEFORE_CUT) : cut].rstrip()
     if not before.endswith("."):
         return False
@@ -178,7 +176,7 @@ def _library_cuts(text: str) -> set[int]:
 
 
 def _runs_of_paragraphs(text: str) -> Iterator[tuple[int, int]]:
-    """Places of as many paragraphs as a piece holds, or one that is longer."""
+    """Yield the places of paragraphs grouped into pieces, or of one that is longer."""
     start = end = 0
     for place in (*(m.end() for m in _PARAGRAPH_END.finditer(text)), len(text)):
         if place - start > _PIECE and end > start:
@@ -189,28 +187,31 @@ def _runs_of_paragraphs(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _is_easy(paragraph: str) -> bool:
-    """Whether the library reads a paragraph in about linear time."""
-    if len(paragraph) > _LONGEST:
+    """Return True if the library splits a paragraph in about linear time."""
+    if len(paragraph) > _MAX_PARAGRAPH_CHARACTERS:
         return False
-    straining = sum(1 for _ in islice(_STRAINING.finditer(paragraph), _STRAIN + 1))
-    return straining <= _STRAIN and max(map(len, paragraph.split()), default=0) <= _STRAIN
+    straining = sum(1 for _ in islice(_STRAINING.finditer(paragraph), _MAX_HARD_CHARACTERS + 1))
+    return (
+        straining <= _MAX_HARD_CHARACTERS
+        and max(map(len, paragraph.split()), default=0) <= _MAX_HARD_CHARACTERS
+    )
 
 
 def _opening(piece: str) -> tuple[int, list[int]]:
-    """How much of a piece within a paragraph is settled, and the cuts up to there."""
+    """Return the definitive length of a piece within a paragraph, and the boundaries in it."""
     cuts = sorted(_boundaries(piece))
     latest = len(piece) - _MARGIN
     ends = [cut for cut in cuts if len(piece) // 2 <= cut <= latest]
-    closed = (cut for cut in ends[: -_TRIED - 1 : -1] if _is_closed(piece[:cut]))
+    closed = (cut for cut in ends[: -_MAX_TRIED_SENTENCES - 1 : -1] if _is_closed(piece[:cut]))
     stop = next(closed, ends[-1] if ends else None)
-    if stop is None:  # within a sentence, which is not cut there
+    if stop is None:  # within a sentence, which is not split there
         space = max(piece.rfind(" ", 0, latest), piece.rfind("\n", 0, latest)) + 1
         stop = space if space > len(piece) // 2 else latest
     return stop, [cut for cut in cuts if cut <= stop]
 
 
 def _is_closed(text: str) -> bool:
-    """Whether no quote or bracket is open at the end."""
+    """Return True if no quote or bracket is open at the end."""
     return all(
         text.count(pair[0]) == text.count(pair[1])
         if pair[0] != pair[1]
@@ -220,7 +221,7 @@ def _is_closed(text: str) -> bool:
 
 
 def _boundaries(text: str) -> set[int]:
-    """Where the library sees a sentence end."""
+    """Return the sentence boundaries found by the library."""
     from sentencex import get_sentence_boundaries
 
     try:

@@ -1,8 +1,8 @@
-"""Whether a short answer says what another says: in normal form, without a model.
+"""Equivalence of short answers in normal form, without a model.
 
-Short answers are compared as open question answering does (Rajpurkar et al. 2016 for the normal
-form; Min et al. 2021, EfficientQA, for taking an answer that contains the gold one), with numbers
-read as numbers ("nine" is 9), and without what the question says already.
+Short answers are compared as in open question answering (Rajpurkar et al. 2016 for the normal form;
+Min et al. 2021, EfficientQA, for accepting an answer that contains the gold one). Numbers are
+parsed ("nine" is 9), and words of the question are ignored.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from veridical.text.values.places import outer_values, placed
 from veridical.text.values.sources import source_values
 from veridical.text.values.value import Value
 
-_SHORT = 5  # words that count; longer texts are statements
-_GOVERNED = 6  # words after a negation that it may negate
+_MAX_SHORT_WORDS = 5  # counted words; longer texts are statements
+_NEGATION_SCOPE_WORDS = 6
 _WORDS_OF_ONE = {"one": "1"}
 _LONGEST_FRAME = 200  # words
-_STEM = 5  # characters by which words are the same but for their endings
-_SAME_FRAME = 0.6  # twice the words in the same order, by the words of both
+_STEM_CHARACTERS = 5  # compared of words that differ in their endings
+_MIN_SAME_ORDER_SHARE = 0.6  # twice the words in the same order / words of both
 _FREE = FUNCTION_WORDS | AUXILIARIES | NEGATIONS
 _TURN = re.compile(r"[,;:.!?]|\b(?:but|until|before|only|just|than|because)\b")
 _GENITIVE = re.compile(r"['’]s\b")
@@ -35,13 +35,13 @@ _PLAIN_WORDS = FUNCTION_WORDS | AUXILIARIES | NEGATIONS | {"answer", "correct", 
 
 
 class ShortMatch(NamedTuple):
-    """How far a short answer is found.
+    """Degree to which a short answer is found.
 
     Attributes:
         share: from 0, nothing of it, to 1, all of it.
-        denied: it is there, but negated, or as one of several ("Paris or London").
-        exact: their notation tells whether they are the same: numbers, dates, options, lists.
-        absent: a name or figure of it is not in the long text.
+        denied: True if it is negated, or one of several ("Paris or London").
+        exact: True if the notation decides: numbers, dates, options, lists.
+        absent: True if a name or figure of it is missing in the long text.
     """
 
     share: float
@@ -51,16 +51,14 @@ class ShortMatch(NamedTuple):
 
 
 def short_match(question: str, answer: str, gold: str) -> ShortMatch | None:
-    """How far ``answer`` has the short answer ``gold``, or a long gold the short answer.
+    """Match the short answer ``gold`` in ``answer``, or a short ``answer`` in a long gold.
 
-    Where the notation of both tells, they are the same or not (see
-    :func:`~veridical.text.values.answers.same_answer`). Else, all of the shorter text's words in
-    the longer one, or all its dates and figures, whatever their notation, are a share of 1; fewer
-    are the F1 of their words (of two
-    short texts) or none, as where both have figures and share none. Words of the question count
-    only where nothing else is left.
-    None where neither text is short, and where a short answer without name or figure is not found
-    in a long gold: it may say it in other words.
+    If the notation of both decides, they are equal or not (see
+    :func:`~veridical.text.values.answers.same_answer`). Otherwise the share is 1 if the longer text
+    has all words of the shorter one, or all its dates and figures in any notation. Fewer give the
+    F1 of their words (for two short texts) or 0, as with figures of which none is shared. Words of
+    the question count only if nothing else is left. The result is None if neither text is short, or
+    if a short answer without name or figure is not found in a long gold, which may use other words.
     """
     from veridical.text.values.answers import same_answer
 
@@ -69,12 +67,12 @@ def short_match(question: str, answer: str, gold: str) -> ShortMatch | None:
         denied = same and _negated(answer, canonical(gold)) and not _negates(gold)
         return ShortMatch(float(same), denied, True)
     wanted_words, words = canonical(gold), canonical(answer)
-    if not words or not wanted_words or min(len(words), len(wanted_words)) > _SHORT:
+    if not words or not wanted_words or min(len(words), len(wanted_words)) > _MAX_SHORT_WORDS:
         return None
     asked = set(canonical(question))
     core, wanted = _core(words, asked), _core(wanted_words, asked)
-    both_short = max(len(words), len(wanted_words)) <= _SHORT
-    gold_is_small = len(wanted_words) <= _SHORT
+    both_short = max(len(words), len(wanted_words)) <= _MAX_SHORT_WORDS
+    gold_is_small = len(wanted_words) <= _MAX_SHORT_WORDS
     if both_short and not contains(words, wanted) and contains(wanted_words, core):
         gold_is_small = not _names_something(answer)  # "Shelley" for "Mary Shelley"
     if gold_is_small:
@@ -94,7 +92,7 @@ def short_match(question: str, answer: str, gold: str) -> ShortMatch | None:
 
 
 def _absent(text: str, where: str) -> bool:
-    """Return True if a figure or a name of ``text`` is not in ``where``."""
+    """Return True if ``where`` lacks a figure or a name of ``text``."""
     words = canonical(where)
     names = Facts(text).find([(0, len(text))])[0]
     if any(
@@ -105,18 +103,18 @@ def _absent(text: str, where: str) -> bool:
 
 
 def _missing(text: str, others: list[str]) -> list[Value]:
-    """The values of ``text`` that none of ``others`` has."""
+    """Return the values of ``text`` that none of ``others`` has."""
     read = source_values(tuple(others))
     return [v for v in outer_values(text) if not read.equals(v, text)]
 
 
 def _names_something(text: str) -> bool:
-    """Whether it has a figure or a name: what another text cannot say in other words."""
+    """Return True if it has a figure or a name, which cannot be paraphrased."""
     return bool(Facts(text).find([(0, len(text))])[0])
 
 
 def canonical(text: str) -> list[str]:
-    """The words of ``text`` in normal form, amounts in digits of their base unit."""
+    """Return the words of ``text`` in normal form, with amounts in digits of their base unit."""
     pieces: list[str] = []
     at = 0
     for value in outer_values(text):
@@ -131,15 +129,17 @@ def canonical(text: str) -> list[str]:
 
 
 def _core(words: Iterable[str], asked: set[str]) -> list[str]:
-    """Words with content that the question does not have; where there are none, with content;
-    where there are none of these, all."""
+    """Return the content words that are not in the question.
+
+    If there are none, return all content words, and without any all words.
+    """
     words = list(words)
     content = [w for w in words if w not in _PLAIN_WORDS]
     return [w for w in content if w not in asked] or content or words
 
 
 def _same_figures(short: str, long: str) -> bool:
-    """Return True if a text of nothing but dates and figures has all of them in ``long``."""
+    """Return True if a text of only dates and figures has all of them in ``long``."""
     values = outer_values(short)
     if not values or _missing(short, [long]):
         return False
@@ -158,13 +158,13 @@ def _negates(text: str) -> bool:
 
 
 def _negated(text: str, words: list[str]) -> bool:
-    """Whether a negation in ``text`` governs ``words``: little stands between, and no turn."""
+    """Return True if a negation in ``text`` applies to ``words``: close, and without a contrast."""
     facts = Facts(text)
     wanted = set(words)
     for i, token in enumerate(facts.tokens):
         if facts.negation(i, i + 1) is None:
             continue
-        for j in range(i + 1, min(i + 1 + _GOVERNED, len(facts.tokens))):
+        for j in range(i + 1, min(i + 1 + _NEGATION_SCOPE_WORDS, len(facts.tokens))):
             between = text[facts.spans[i][1] : facts.spans[j][0]].lower()
             if _TURN.search(between):
                 break
@@ -174,18 +174,18 @@ def _negated(text: str, words: list[str]) -> bool:
 
 
 def changed(answer: str, gold: str) -> bool:
-    """Whether ``answer`` is ``gold`` with words that count exchanged or moved.
+    """Return True if ``answer`` is ``gold`` with content words exchanged or moved.
 
-    Most words stand in the same order, and what differs is more than words added, left out or
-    inflected: "Saturn is the largest planet" for "Jupiter is the largest planet", "B beat A" for
-    "A beat B". A negation that one of them has counts; words moved from one end to the other do not
-    ("In 1903 she won"). Long texts are none.
+    Most words are in the same order, and the difference is more than added, omitted or inflected
+    words: "Saturn is the largest planet" for "Jupiter is the largest planet", "B beat A" for "A
+    beat B". A negation in only one counts; words moved from one end to the other do not ("In 1903
+    she won"). Long texts do not count.
     """
     a, b = canonical(answer), canonical(gold)
     if not a or not b or max(len(a), len(b)) > _LONGEST_FRAME:
         return False
     matcher = SequenceMatcher(None, a, b, autojunk=False)
-    if matcher.ratio() < _SAME_FRAME:
+    if matcher.ratio() < _MIN_SAME_ORDER_SHARE:
         return False
     if _negates(answer) != _negates(gold):
         return True
@@ -201,17 +201,19 @@ def changed(answer: str, gold: str) -> bool:
 
 
 def _stems(words: list[str]) -> list[str]:
-    return [w[:_STEM] for w in words if w not in _FREE]
+    return [w[:_STEM_CHARACTERS] for w in words if w not in _FREE]
 
 
 def _moved_whole(a: list[str], b: list[str]) -> bool:
-    """Whether one is the other with its end put first: "in 1903" in another place."""
+    """Return True if one is the other with its end moved to the front: "in 1903"."""
     return len(a) > 2 and any(a == b[i:] + b[:i] for i in range(1, len(b)))
 
 
 def figures_differ(question: str, answer: str, gold: str) -> bool:
-    """Return True if a figure of ``answer`` has another in its place in ``gold``, or none of the
-    figures of either is in the other or in the question."""
+    """Return True if ``gold`` has another figure in place of one of ``answer``.
+
+    It is also True if no figure of either is in the other or in the question.
+    """
     spans = placed(answer).sentences()
     if any(
         f.status == "wrong" for span in spans for f in findings(answer, span, question, (gold,))

@@ -1,10 +1,10 @@
-"""Sentences that state nothing which a source could support: small talk around an answer.
+"""Small talk: sentences around an answer that state nothing.
 
-Claim detection calls them not check-worthy: "Sure!", "That's a good question.", "I hope this
-helps.", "Here is a summary of the text:". The rules know English and are kept narrow: a sentence
-is small talk as a whole or not at all. One with a digit never is, nor one that tells something
-besides: "I'm happy to share that dogs are allowed." All patterns are bounded, and
-so is the text that they read.
+No source could support them; claim detection calls them not check-worthy. Examples: "Sure!",
+"That's a good question.", "I hope this helps.", "Here is a summary of the text:". The rules are for
+English and narrow: a sentence is small talk as a whole or not at all. A sentence with a digit never
+is, nor one with other content: "I'm happy to share that dogs are allowed." All patterns and the
+text they read are bounded.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from typing import Literal
 from veridical.text.assertions import asserts
 from veridical.text.fact_words import NUMBER_WORDS
 
-#: ``reply``: to what was said before; after a statement it may belong to that ("It was."), and
-#: alone it may be the answer ("Yes."). ``courtesy``: about the conversation, wherever it stands.
+#: ``reply``: refers to earlier text; after a statement it may belong to that ("It was."), and alone
+#: it may be the answer ("Yes."). ``courtesy``: about the conversation, at any place.
 SmallTalk = Literal["reply", "courtesy"]
 
 _LONGEST = 200  # characters
@@ -60,7 +60,7 @@ _AUXILIARY = (
     r"might be|may be|must be|could be|sure (?:is|are|was|were|do|does|did))(?:n't| not)?"
 )
 _TOLD = r"(?:it|that|this|them|those|these|him|her)"
-#: Agreement, greetings and judgements of taste, without anything that they are about.
+#: Agreement, greetings and judgements of taste, without an object.
 _REPLY = re.compile(
     rf"{_OPENED}(?:"
     rf"(?:i (?:think|believe|guess|suppose|hope|bet) )?(?:i|you|he|she|it|we|they|that|this|there)"
@@ -111,14 +111,14 @@ _GIVEN = (
     r"(?:the|your|this|that|these) (?:\w+ ){0,2}(?:question|text|passage|article|context|document|"
     r"source|information|conversation|data|request|topic|paragraph|report|content)s?"
 )
-#: What announces what follows, with a colon.
+#: Announcements, with a colon.
 _ANNOUNCED = re.compile(
     rf"{_OPENED}(?:(?:based on|according to|from|given) {_GIVEN}[ ,]{{0,3}})?"
     rf"(?:(?:(?:here|below)(?:'s| is| are)|i (?:have|found|wrote))? ?(?:a|an|the|some|my|your)? ?"
     rf"(?:\w+ ){{0,2}}{_PART}(?: (?:is|are|that \w+ \w+|you asked for))?"
     rf"(?: (?:of|for|to|from|about|based on) (?:{_GIVEN}|it|this|that|you))?)?:"
 )
-#: A question for whoever reads it.
+#: A question to the reader.
 _ASKS = re.compile(
     rf"{_OPENED}(?:and |but |so )*(?:"
     r"(?:would|do|are|were|have|can|could|will|did|what|how|which|who|where|when|why)\b[^.:;]*"
@@ -127,12 +127,12 @@ _ASKS = re.compile(
     r"|really|right|why|how so|how come|what|(?:how|what) about (?:you|yourself)"
     r")\?"
 )
-#: What a question with "you" may tell: "Did you know that ...?"
+#: Questions with "you" that may state something: "Did you know that ...?"
 _TELLS = re.compile(
     r"\b(?:know|knew|heard?|aware|realiz\w+|realis\w+|remember\w*|believe|seen|see|mean|notice\w*|"
     r"read|that|because|since|told|tell)\b"
 )
-#: What a courtesy is about: up to here it speaks of the conversation.
+#: The object of a courtesy: up to here it concerns the conversation.
 _ABOUT = re.compile(
     r"^.*?\b(?:help\w*|assist|answers?|explain|clarif\w+|clear\w*|provide|share|questions?|hear|"
     r"know|ask\w*|reach out|contact|follow|message|hesitate|hope (?:this|that|it|these) \w+|find|"
@@ -142,19 +142,19 @@ _ABOUT = re.compile(
 _CONDITION = re.compile(
     r"\b(?:if|should|whether|in case|whenever|when) (?:you|there|anything)\b[^,]*"
 )
-#: A clause that says something: "... to share that dogs are allowed".
+#: A clause with a statement: "... to share that dogs are allowed".
 _CLAUSE = re.compile(
     r"\b(?:that|because|since|which|who|whose|where|as|so)\b,? "
     r"(?!(?:helps?|clarif\w+|clears?|answers?|makes?|way|matter|topic|question|well|you(?:'ve|"
     r" have)? "
     r"(?:ask|like|enjoy|found|find|reach|need|want)\w*|i can|we can)\b)\w+'?\w* \w"
 )
-#: Where another clause may begin, with its conjunction: "..., and dogs travel free".
+#: Possible start of another clause, with its conjunction: "..., and dogs travel free".
 _PARTS = re.compile(r",(?: (?:and|but|so|since|because|as|while)\b)?|\b(?:and|but|so)\b(?! that)")
 _OF_SPEAKER = re.compile(r"\W*(?:please|and|so|just|or|but)? ?(?:i|we|let|feel|do|don't|you)\b")
 _COUNTED = frozenset(NUMBER_WORDS) - {"second"}
 _NAME = re.compile(r"(?<!^)(?<![.!?] )\b(?!I\b)[A-Z]")
-#: What a statement may begin with: "Yes, it is in Paris."
+#: Introduction of a statement: "Yes, it is in Paris."
 _LEAD_IN = re.compile(
     rf"[^\w]{{0,9}}(?:(?:{_WILLING}|{_AGREED})(?: (?:{_WILLING}|{_AGREED}))?"
     r" ?(?:[,;!–—]|\.{1,3}|- ) ?){1,3}(?=\w+ \w)",
@@ -163,7 +163,7 @@ _LEAD_IN = re.compile(
 
 
 def small_talk(sentence: str) -> SmallTalk | None:
-    """The kind of small talk that a whole sentence is; None of one that may state something.
+    """Return the kind of small talk of a whole sentence; None if it may state something.
 
     >>> small_talk("Sure!"), small_talk("I hope this helps."), small_talk("Sure, it is in Paris.")
     ('courtesy', 'courtesy', None)
@@ -186,7 +186,7 @@ def small_talk(sentence: str) -> SmallTalk | None:
 
 
 def _informs(courtesy: str) -> bool:
-    """Return True if a sentence in the form of a courtesy tells something besides."""
+    """Return True if a sentence in the form of a courtesy also states something."""
     first, *rest = _PARTS.split(courtesy)
     if any(asserts(part) and not _OF_SPEAKER.match(part) for part in rest):
         return True
@@ -220,7 +220,7 @@ _TELLS_MORE = re.compile(r"\b(?:because|since|as|that|which|who|is|are|was|were|
 
 
 def is_advice(sentence: str) -> bool:
-    """Return True if a sentence only sends its reader to somebody who knows.
+    """Return True if a sentence only refers its reader to an expert.
 
     >>> is_advice("Always check with your doctor."), is_advice("Your doctor is in Leeds.")
     (True, False)
@@ -234,7 +234,7 @@ def is_advice(sentence: str) -> bool:
 
 
 def lead_in(sentence: str) -> int:
-    """How many characters of agreement or greeting a statement begins with; 0 where there is none.
+    """Return the number of characters of agreement or greeting at a statement's start.
 
     >>> "Yes, it is in Paris."[lead_in("Yes, it is in Paris.") :]
     'it is in Paris.'

@@ -1,4 +1,4 @@
-"""Exact spaCy tokens and sentences: the ``[spacy]`` extra, for parity with published figures."""
+"""Exact spaCy tokens and sentences (extra ``[spacy]``), for published results."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _lock = threading.Lock()
 
 @lru_cache(maxsize=1024)
 def spacy_words(text: str) -> tuple[str, ...]:
-    """spaCy's English tokens of ``text``, without those that are white space.
+    """Return spaCy's English tokens of ``text``, without white space.
 
     Raises:
         UsageError: spaCy or its English model is not installed.
@@ -28,9 +28,9 @@ def spacy_words(text: str) -> tuple[str, ...]:
 
 @lru_cache(maxsize=256)
 def spacy_sentences(text: str) -> tuple[Span, ...]:
-    """Sentences of ``text`` by spaCy's dependency parser, untrimmed as spaCy gives them.
+    """Split ``text`` into sentences by spaCy's dependency parser, not stripped.
 
-    Parsing is slow, so the last texts are remembered: scorers of one record share them.
+    Parsing is slow, so recent texts are cached; scorers of one record share them.
 
     Raises:
         UsageError: spaCy or its English model is not installed.
@@ -40,7 +40,7 @@ def spacy_sentences(text: str) -> tuple[Span, ...]:
 
 @lru_cache(maxsize=256)
 def spacy_parsed(text: str) -> Any:
-    """spaCy's document of ``text``, with entities, parts of speech and dependencies.
+    """Return spaCy's document of ``text``, with entities, parts of speech and dependencies.
 
     Raises:
         UsageError: spaCy or its English model is not installed.
@@ -66,11 +66,11 @@ def _load_whole() -> Any:
 
 
 def _package() -> Any:
-    """The module of the installed model."""
+    """Return the module of the installed model."""
     names = sorted(m.name for m in pkgutil.iter_modules() if m.name.startswith(_MODEL))
     if not names:
-        raise UsageError(f"spaCy's {_MODEL} model is not installed: {_INSTALL}")
+        raise UsageError(f"spaCy's {_MODEL} model is not installed; run: {_INSTALL}")
     try:
         return importlib.import_module(names[0])
     except ImportError as e:
-        raise UsageError(f"cannot load {names[0]} ({e}): {_INSTALL}") from e
+        raise UsageError(f"cannot load {names[0]} ({e}); run: {_INSTALL}") from e

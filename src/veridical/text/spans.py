@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal, NamedTuple
 
-#: What is wrong with a flagged unit.
+#: Kind of error of a flagged unit.
 FindingKind = Literal[
     "figure",
     "date",

@@ -1,4 +1,4 @@
-"""A question's clause: where its subject ends, and its words in the order of a statement."""
+"""Clause of a question: its subject's end and its order as statement."""
 
 from __future__ import annotations
 
@@ -13,20 +13,23 @@ answer."""
 
 
 def bare(word: str) -> str:
-    """A word in lower case, without the marks around it."""
+    """Return a word in lower case, without the marks around it."""
     return word.strip('.,;:!?"“”()').lower()
 
 
-#: What may stand before a place, and hardly ever belongs to the name before it.
+#: Words before a place that almost never belong to the name before it.
 _PLACES = frozenset({"in", "at", "on", "near", "inside", "outside", "within", "from"})
-#: What "no" says where "not" after the auxiliary says something else, or is written in one.
+#: Negated forms of auxiliaries for which "not" has another meaning, or is written together.
 _DENIED = {"can": ["cannot"], "must": ["need", "not"]}
 
 
 @dataclass(frozen=True)
 class AskingClause:
-    """A question's words: ``words`` as they are, ``low`` in lower case without marks around them;
-    ``lead`` stands before the clause that asks ("In chess, ...")."""
+    """A question's words, as written and normalised.
+
+    ``words`` are as written, ``low`` in lower case without marks around them. ``lead`` precedes the
+    interrogative clause ("In chess, ...").
+    """
 
     words: tuple[str, ...]
     low: tuple[str, ...]
@@ -39,7 +42,7 @@ class AskingClause:
         return [x for x in template if x]
 
     def _subject(self, start: int, auxiliary: str) -> int:
-        """Where the subject that begins at ``start`` ends; ``start`` where that is not told."""
+        """Return the end of the subject that begins at ``start``; ``start`` if unknown."""
         low, n = self.low, len(self.low)
         if start >= n:
             return start
@@ -53,7 +56,7 @@ class AskingClause:
         return self._participle(start) if auxiliary in w.HAVE else self._predicate(start)
 
     def _open_at(self, i: int) -> bool:
-        """Whether a verb may stand after the word before ``i``: no article, no preposition."""
+        """Return True if a verb may follow the word before ``i``: not an article or preposition."""
         before = self.low[i - 1]
         return before not in w.DETERMINERS | w.PREPOSITIONS | w.CONJUNCTIONS | w.MODALS | (
             w.RELATIVES | {"to", "very", "how"}
@@ -93,8 +96,11 @@ class AskingClause:
         return start
 
     def _predicate(self, start: int) -> int:
-        """Of a form of "be": the subject ends before a participle, an adjective that ends the
-        question or stands before a preposition, "a" or "the" after a noun."""
+        """Return the end of the subject of a form of "be".
+
+        It ends before a participle, an adjective at the end of the question or before a
+        preposition, or "a" or "the" after a noun.
+        """
         low, n = self.low, len(self.low)
         if "worth" in low[start + 1 :]:
             return low.index("worth", start + 1)
@@ -133,8 +139,10 @@ class AskingClause:
         return self._placed(start)
 
     def _placed(self, start: int) -> int:
-        """The end of a name, or of an article and its noun, before a place that is all that the
-        question asks for: "Is the Eiffel Tower in Paris?\""""
+        """Return the end of a name, or of an article and its noun, before a final place.
+
+        Example: "Is the Eiffel Tower in Paris?"
+        """
         after = start + (self.low[start] in w.DETERMINERS)
         end = next((i for i in range(after, len(self.low)) if self.low[i] in _PLACES), after)
         named = all(x[:1].isupper() or x == "of" for x in self.words[after:end])
@@ -143,7 +151,7 @@ class AskingClause:
         return end if told else start
 
     def _relative_reduced(self, i: int) -> bool:
-        """Whether a participle belongs to the noun before it: another one follows."""
+        """Return True if a participle belongs to the noun before it, as another one follows."""
         for j in range(i + 1, len(self.low)):
             if self.low[j] in w.SUBORDINATORS:
                 return False
@@ -157,8 +165,11 @@ class AskingClause:
         return i
 
     def _clause(self, at: int, negate: bool = False) -> tuple[Template, Template] | None:
-        """The clause whose auxiliary stands at ``at``, in the order of a statement: its words up
-        to and with the verb, and those after it; None where the subject's end is not told."""
+        """Return the clause whose auxiliary is at ``at``, in the order of a statement.
+
+        The parts are its words up to the verb, and those after it; None if the subject's end is
+        unknown.
+        """
         auxiliary = w.NEGATED.get(self.low[at], self.low[at])
         start = at + 1
         end = self._subject(start, auxiliary)

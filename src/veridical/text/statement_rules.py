@@ -1,4 +1,4 @@
-"""Rules that turn an English question around, by the order of its words.
+"""Rules that convert an English question to a statement by word order.
 
 ========================  ==================================  ==================================
 question                  example                             statement, with the answer as A
@@ -14,7 +14,7 @@ choice                    Is X older or younger than Y?       X is A than Y.
 at its place              X was held in what country?         X was held in A.
 ========================  ==================================  ==================================
 
-A rule fires only where it can tell the subject from what follows; else there is no template.
+A rule applies only if it can separate the subject from the rest; otherwise there is no template.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _QUESTION_WORDS = frozenset(
 
 
 class ShortReply(NamedTuple):
-    """An answer that is no sentence: its words, and those in lower case without marks."""
+    """An answer that is not a sentence: its words, and those in lower case without marks."""
 
     words: tuple[str, ...]
     low: tuple[str, ...]
@@ -58,12 +58,12 @@ class ShortReply(NamedTuple):
 
     @property
     def first(self) -> str:
-        """Its first word."""
+        """Return its first word."""
         return self.low[0]
 
     @property
     def leads(self) -> str:
-        """The preposition or conjunction that it begins with, adverbs left out; else empty."""
+        """Return its initial preposition or conjunction, ignoring adverbs; else ""."""
         for word in self.low[:3]:
             if word in w.PREPOSITIONS or word in w.SUBORDINATORS:
                 return word
@@ -73,22 +73,22 @@ class ShortReply(NamedTuple):
 
     @property
     def is_span(self) -> bool:
-        """Whether it is a length of time: "three years"."""
+        """Return True if it is a duration: "three years"."""
         units = ("year", "month", "week", "day", "hour", "minute", "second", "decade", "centur")
         return not self.leads and any(x.startswith(units) for x in self.low)
 
     @property
     def is_number(self) -> bool:
-        """Whether it says a number and nothing else."""
+        """Return True if it is only a number."""
         return all(x in w.NUMBERS or _FIGURE.fullmatch(x) for x in self.low)
 
 
 class AskedQuestion(AskingClause):
-    """A question, and what it and its answer state."""
+    """A question, and its statement with an answer."""
 
     @classmethod
     def of(cls, text: str) -> AskedQuestion | None:
-        """The question, or None where it begins with nothing that asks in English."""
+        """Parse the question; None if it does not begin with an English interrogative."""
         words = tuple(_CONTRACTED.sub(r"\1 is", text).rstrip(" ?？\"'").split())
         low = tuple(bare(x) for x in words)
         opens = low[:1] and (
@@ -108,7 +108,7 @@ class AskedQuestion(AskingClause):
         return cls(words, low) if _QUESTION_WORDS & set(low) else None
 
     def verdict(self, yes: bool) -> Template | None:
-        """What "yes" or "no" says; None of a question that does not ask for it."""
+        """Return the statement for "yes" or "no"; None for other questions."""
         auxiliary = w.NEGATED.get(self.low[0], self.low[0])
         if auxiliary not in w.AUXILIARIES or len(self.low) < 2:
             return None
@@ -119,7 +119,7 @@ class AskedQuestion(AskingClause):
         return self._join(*(x for x in (*head, *tail) if not (yes and x == "ever")))
 
     def _choice(self, reply: ShortReply) -> Template | None:
-        """ "Is it A or B?", with A or B for an answer."""
+        """Convert "Is it A or B?" with the answer A or B."""
         if "or" not in self.low:
             return None
         place = self.low.index("or")
@@ -141,7 +141,7 @@ class AskedQuestion(AskingClause):
         return None
 
     def _other_option(self, place: int, size: int, after: bool) -> tuple[int, int]:
-        """Where the option that was not chosen stands."""
+        """Return the place of the option that was not chosen."""
         if after:
             rest = self.low[place + 1 :]
             if size == 1 and rest and rest[0].islower() and self.words[place + 1].islower():
@@ -181,7 +181,7 @@ class AskedQuestion(AskingClause):
                 return None
             clause = self._clause_at(subject)
             return self._join(tuple(clause)) if clause else None
-        # "Who is older, A or B?": without the options it asks for the subject
+        # "Who is older, A or B?": without the options the subject is asked for
         words = self.words[:place]
         if not words or place < len(self.words) - 1:
             return None
@@ -199,8 +199,7 @@ class AskedQuestion(AskingClause):
         return [*self.words[1:subject], change(verb), *self.words[subject + 1 :]]
 
     def answered(self, reply: ShortReply) -> Template | None:
-        """The statement, with :data:`ANSWER` where the answer stands; None where no rule is
-        sure."""
+        """Return the statement, with :data:`ANSWER` in place of the answer; None if uncertain."""
         if len(self.low) < 2:
             return None
         first = self.low[0]
@@ -229,7 +228,7 @@ class AskedQuestion(AskingClause):
         return question._in_place(reply)
 
     def _in_place(self, reply: ShortReply) -> Template | None:
-        """ "X was held in what country": the words that ask end the question."""
+        """Convert "X was held in what country", where the interrogative is last."""
         low = self.low
         for i in range(len(low) - 1, 0, -1):
             if low[i] not in ("what", "which", "who", "whom", "where", "when"):
@@ -307,7 +306,7 @@ class AskedQuestion(AskingClause):
         return self._around(verb, value, reply, preposition)
 
     def _verb(self, start: int) -> int | None:
-        """The first finite verb from ``start``, of a noun phrase of at most eight words."""
+        """Return the first finite verb from ``start``, after at most eight words."""
         for i in range(start, min(len(self.low), start + 9)):
             word = self.low[i]
             if word in w.AUXILIARIES or word in w.NEGATED:
@@ -323,7 +322,7 @@ class AskedQuestion(AskingClause):
         return None
 
     def _auxiliary(self, start: int) -> int | None:
-        """The next auxiliary within three words, if nothing that relates stands before it."""
+        """Return the next auxiliary within three words, if no relative word precedes it."""
         for i in range(start, min(start + 4, len(self.low))):
             if self.low[i] in w.RELATIVES | w.PREPOSITIONS | w.DETERMINERS:
                 return None
@@ -334,7 +333,7 @@ class AskedQuestion(AskingClause):
     def _around(
         self, verb: int, value: tuple[str, ...], reply: ShortReply, preposition: str
     ) -> Template | None:
-        """The clause from ``verb``, with what was asked for as its subject or its object."""
+        """Return the clause from ``verb``, with the answer as its subject or object."""
         low, n = self.low, len(self.low)
         word = low[verb]
         following = low[verb + 1] if verb + 1 < n else ""
@@ -362,7 +361,7 @@ class AskedQuestion(AskingClause):
         return self._with_object(clause, value, reply)
 
     def _is_subject(self, verb: int) -> bool:
-        """Whether what stands before the auxiliary is its subject: a predicate follows."""
+        """Return True if the subject precedes the auxiliary, as a predicate follows."""
         low = self.low
         word, following = low[verb], low[verb + 1]
         if word in w.DO:
@@ -384,8 +383,10 @@ class AskedQuestion(AskingClause):
     def _with_object(
         self, clause: tuple[Template, Template], value: tuple[str, ...], reply: ShortReply
     ) -> Template:
-        """The object after the verb; after a preposition that has lost its noun; at the end where
-        another noun follows the verb."""
+        """Insert the object after the verb, after a stranded preposition, or at the end.
+
+        It is at the end if another noun follows the verb.
+        """
         head, tail = clause
         low = [bare(x) for x in tail]
         for i, word in enumerate(low):
@@ -401,7 +402,7 @@ class AskedQuestion(AskingClause):
 
     @staticmethod
     def _object_follows(tail: Template) -> bool:
-        """Whether what stands after a verb begins with a noun."""
+        """Return True if the text after a verb begins with a noun."""
         first = bare(tail[0]) if tail else "to"
         return first not in w.PREPOSITIONS | w.SUBORDINATORS and not w.is_adverb(first)
 
@@ -440,7 +441,7 @@ class AskedQuestion(AskingClause):
         return self._join(value, self.words[start:])
 
     def _complement(self, verb: int, value: tuple[str, ...], reply: ShortReply) -> Template | None:
-        """ "What is X?", "Who was born in X?", "What is X used for?"."""
+        """Convert "What is X?", "Who was born in X?", "What is X used for?"."""
         low, n = self.low, len(self.low)
         if low[verb + 1 :][:1] == ("it",) and low[verb + 2 : verb + 3] in (("that",), ("who",)):
             return self._join("it", self.words[verb], value, self.words[verb + 2 :])
@@ -470,7 +471,10 @@ class AskedQuestion(AskingClause):
         return self._join(self.words[verb + 1 :], self.words[verb], value)
 
     def _bare_noun(self, i: int) -> bool:
-        """ "Who was mayor of X": an office without an article, in a text with capital letters."""
+        """Return True for an office without an article: "Who was mayor of X".
+
+        The text must have capital letters.
+        """
         cased = any(x[:1].isupper() for x in (*self.words[i:], *self.words[1:i]))
         return (
             cased
@@ -479,7 +483,7 @@ class AskedQuestion(AskingClause):
         )
 
     def _adverbial(self, reply: ShortReply, preposition: str = "") -> Template | None:
-        """Where, when and why; ``preposition`` before it, as in "until when"."""
+        """Convert where, when and why; ``preposition`` precedes it, as in "until when"."""
         kind, low = self.low[0], self.low
         if len(low) < 3 or low[1] not in w.AUXILIARIES:
             return None
@@ -516,11 +520,11 @@ class AskedQuestion(AskingClause):
 
 
 def _asks(low: tuple[str, ...], i: int) -> bool:
-    """Whether the words from ``i`` begin a question."""
+    """Return True if the words from ``i`` begin a question."""
     word = low[i]
     following = low[i + 1] if i + 1 < len(low) else ""
     if word in _QUESTION_WORDS:
-        # "When making toffee, when is ...": a clause with its own subject does not ask
+        # "When making toffee, when is ...": a clause with its own subject is no question
         return i > 0 or word not in ("when", "where") or following in w.AUXILIARIES
     if word in w.PREPOSITIONS:
         return following in ("what", "which", "whom", "how", "whose", "when")
@@ -528,7 +532,7 @@ def _asks(low: tuple[str, ...], i: int) -> bool:
 
 
 def _link(kind: str, reply: ShortReply) -> str | None:
-    """The preposition between a clause and a place, a time or a reason; None where unsure."""
+    """Return the preposition before a place, a time or a reason; None if uncertain."""
     if reply.leads:
         return ""
     first = reply.first

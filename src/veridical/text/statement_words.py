@@ -35,7 +35,7 @@ wind wound wound|withdraw withdrew withdrawn|write wrote written
 """
 _ROWS = [row.split() for row in _IRREGULAR.replace("\n", "|").split("|") if row.strip()]
 PAST = {base: past for base, past, _ in _ROWS}
-#: Regular verbs that are hardly ever nouns, and those that often are.
+#: Regular verbs that are almost never nouns, and those that often are.
 _REGULAR = _set(
     "abandon abdicate accept achieve acquire add adopt agree allow announce appear apply "
     "appoint approve argue arrive ask attend avoid ban belong borrow bury carry celebrate "
@@ -73,14 +73,14 @@ _NOUN_TOO = _set(
     "transfer open close face cross act act cook own retreat return purchase import export praise"
 )
 BASES = frozenset(PAST) | _REGULAR | _NOUN_TOO
-#: Verbs that are hardly ever nouns or adjectives.
+#: Verbs that are almost never nouns or adjectives.
 CLEAR = BASES - _NOUN_TOO
 #: Regular verbs that double their last letter.
 _DOUBLED = _set("stop plan ban refer occur permit star admit commit prefer drop rob ship step wrap")
 
 
 def past_of(base: str) -> str:
-    """The past tense of a verb, such as ``founded`` of ``found``.
+    """Return the past tense of a verb, such as ``founded`` for ``found``.
 
     >>> [past_of(v) for v in ("write", "found", "carry", "die", "stop")]
     ['wrote', 'founded', 'carried', 'died', 'stopped']
@@ -95,7 +95,7 @@ def past_of(base: str) -> str:
 
 
 def third_person_of(base: str) -> str:
-    """The form for he, she and it.
+    """Return the form for he, she and it.
 
     >>> [third_person_of(v) for v in ("have", "go", "carry", "play", "reach")]
     ['has', 'goes', 'carries', 'plays', 'reaches']
@@ -121,7 +121,7 @@ NEGATED = {
     "can't": "can", "can’t": "can", "won't": "will", "won’t": "will",
 }  # fmt: skip
 PRONOUNS = _set("i you he she it we they there this that these those one anyone someone everyone")
-#: Of these, those that are no determiner of a noun after them.
+#: Those that are not a determiner of a following noun.
 SUBJECT_PRONOUNS = _set("i you he she it we they there")
 DETERMINERS = _set(
     "the a an his her its their my our your this these those some any each every no several many "
@@ -133,7 +133,7 @@ PREPOSITIONS = _set(
     "outside throughout above below per than as like after before since until till beside besides "
     "despite"
 )
-#: Subordinators that hardly ever are prepositions.
+#: Subordinators that are almost never prepositions.
 CLAUSE_OPENERS = _set("when while if because although though unless whereas once so whether")
 CONJUNCTIONS = _set("and or but nor")
 SUBORDINATORS = _set(
@@ -166,7 +166,7 @@ _NO_PARTICIPLE = _set(
 
 
 def is_participle(word: str) -> bool:
-    """Whether a word may be a past or present participle."""
+    """Return True if a word may be a past or present participle."""
     if word in _NO_PARTICIPLE:
         return False
     return word in _PARTICIPLES or (len(word) > 4 and word.endswith(("ed", "ing")))
@@ -178,12 +178,12 @@ _PARTICIPLES = frozenset(row[2] for row in _ROWS) | frozenset(
 
 
 def is_finite(word: str) -> bool:
-    """Whether a word may be a finite verb that is no auxiliary."""
+    """Return True if a word may be a finite verb other than an auxiliary."""
     return (word in _PASTS or word in _THIRDS) and word not in _NO_PARTICIPLE
 
 
 def is_clearly_finite(word: str) -> bool:
-    """Whether a word is hardly anything else: an irregular past, or the like."""
+    """Return True if a word is almost always a finite verb, such as an irregular past."""
     return word in _CLEARLY_FINITE
 
 
@@ -195,12 +195,12 @@ _CLEARLY_FINITE = (
 
 
 def is_adjective(word: str) -> bool:
-    """Whether a word is a common adjective, or ends like one."""
+    """Return True if a word is a common adjective, or ends like one."""
     return word in _ADJECTIVES or (len(word) > 5 and word.endswith(_ADJECTIVE_ENDS))
 
 
 def is_adverb(word: str) -> bool:
-    """Whether a word is a common adverb, or ends like one."""
+    """Return True if a word is a common adverb, or ends like one."""
     return word in ADVERBS or (len(word) > 4 and word.endswith("ly") and word not in _LY | BASES)
 
 
@@ -217,7 +217,7 @@ NUMBERS = _set(
     "ninety hundred thousand million billion trillion dozen half and about around approximately "
     "nearly almost over roughly exactly only at least most more than less fewer up to some"
 )
-#: How + one of these asks for a measure that stands before it: "41 metres tall".
+#: Adjectives after "how" whose measure precedes them: "41 metres tall".
 MEASURES = _set("tall high long wide deep old thick heavy far big large strong fast")
 YES = _set("yes yeah yep yup correct true indeed sure certainly absolutely definitely")
 NO = _set("no nope false incorrect wrong never")

@@ -1,7 +1,7 @@
-"""A short answer and its question as one statement, which an NLI model can judge.
+"""Conversion of a short answer and its question to one statement.
 
-The rules know English. They are documented one by one in :mod:`veridical.text.statement_rules`;
-where none is sure, question and answer are joined.
+An NLI model can judge the statement. The rules are for English and documented in
+:mod:`veridical.text.statement_rules`; if none applies, question and answer are joined.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ LONGEST = 20
 SIMPLE = 8
 """Words: a longer question is joined with its answer for an NLI model."""
 _FEW = 4  # words
-_JOINED = 8  # words: an answer of more that no rule turns is likelier a sentence
-_LONGEST_QUESTION = 80  # words: a longer one is a text with a question in it
+_MAX_JOINED_WORDS = 8  # a longer answer without a rule is probably a sentence
+_MAX_QUESTION_WORDS = 80  # a longer one is a text with a question in it
 _FOLLOWS = re.compile(r"^(\w+)\b[\s,.;:!–—-]*")  # "Yes, ..."
 _PAUSES = (",", ".", ";", ":", "!", "–", "—")
 _JOINS = re.compile(
@@ -46,9 +46,9 @@ _JOINS = re.compile(
     r"provided|while) ",
     re.IGNORECASE,
 )
-_LONGEST_VERDICT = 14  # words of a question that is turned into a verdict
-_LONGEST_REASON = 40  # words of a sentence that is judged with it
-_MOST_ADVERBS = 12  # before a verb that are passed over
+_MAX_VERDICT_QUESTION_WORDS = 14  # of a question converted to a verdict
+_MAX_REASON_WORDS = 40  # of a sentence judged with the verdict
+_MAX_SKIPPED_ADVERBS = 12  # before a verb
 #: "Unfortunately not."
 _SADLY_NOT = re.compile(
     r"(?:unfortunately|sadly|i['’]?m afraid|i am afraid|sorry|absolutely|certainly|definitely|"
@@ -71,11 +71,11 @@ _APPOSITION = re.compile(r", (?:who|which|whose|where|though|although|the|an?)\b
 
 
 class Statement(NamedTuple):
-    """A text to judge in an answer's place.
+    """A text that is judged instead of an answer.
 
     Attributes:
-        start, end: where the answer's own words stand in ``text``, in code points, end exclusive;
-            both 0 where none of them does (``Yes.``).
+        start, end: place of the answer's own words in ``text``, in code points, end exclusive; both
+            0 if there are none (``Yes.``).
         how: ``answer``, the answer itself; ``converted`` by a rule; or question and answer
             ``joined``.
     """
@@ -87,11 +87,11 @@ class Statement(NamedTuple):
 
 
 def statement(question: str | None, answer: str) -> Statement:
-    """What ``answer`` states, given that it answers ``question``.
+    """Return the statement that ``answer`` makes, given its ``question``.
 
-    An answer that is a sentence of its own (a subject and a finite verb), one of more than
-    :data:`LONGEST` words, and one without a question state what they say. Of a question of
-    several sentences the last one that asks counts.
+    An answer that is a complete sentence (a subject and a finite verb), one of more than
+    :data:`LONGEST` words, or one without a question is returned unchanged. In a question of several
+    sentences the last interrogative one counts.
 
     >>> statement("Where did Ann Lee found Lumo?", "Leeds").text
     'Ann Lee founded Lumo in Leeds.'
@@ -111,15 +111,14 @@ def statement(question: str | None, answer: str) -> Statement:
 
 
 def to_judge(question: str | None, answer: str) -> Statement:
-    """:func:`statement`, but joined where the question is long (over :data:`SIMPLE` words) and the
-    answer is in the text.
+    """Return :func:`statement`, but joined for a long question.
 
-    A converted long question is often no good English, and asks about several things at once. On
-    HaluEval qa pairs of like length (580 answers) the scorer ``claims`` has an AUROC of .79 when
-    all are converted, .88 with this rule, and .88 when none is.
+    A question is long above :data:`SIMPLE` words if the answer is in the text.
 
-    The sentence that yes or no leads to is judged with the verdict, or alone where that is not
-    clear: a model that does not know the question takes "No," for a negation of the sentence.
+    A converted long question is often bad English, and asks about several things at once.
+
+    The sentence after yes or no is judged with the verdict, or alone if the verdict is unclear:
+    without the question, a model reads "No," as a negation of the sentence.
 
     >>> to_judge("Is entry free?", "No, adults pay 5 euros.").text
     'Entry is not free, and adults pay 5 euros.'
@@ -134,8 +133,9 @@ def to_judge(question: str | None, answer: str) -> Statement:
 
 
 def answers_yes_or_no(question: str | None, sentence: str) -> bool:
-    """Whether a reply such as ``Yes, it is.`` is the verdict on a question that asks for one, and
-    not of whoever answers ("Do you know ...?", "Can you tell me ...?").
+    """Return True if a reply such as ``Yes, it is.`` is the verdict on a question.
+
+    Questions about the answerer ("Do you know ...?", "Can you tell me ...?") do not count.
 
     >>> answers_yes_or_no("Is it in Rome?", "No."), answers_yes_or_no("Where is it?", "Sure!")
     (True, False)
@@ -150,7 +150,7 @@ def answers_yes_or_no(question: str | None, sentence: str) -> bool:
 
 
 def verdict_word(question: str | None, sentence: str) -> str | None:
-    """``Yes`` or ``No`` where a sentence of a few words is no more than that on the question.
+    """Return ``Yes`` or ``No`` if a short sentence is only a verdict on the question.
 
     >>> verdict_word("Is it in Rome?", "Of course!"), verdict_word("Is it in Rome?", "It is.")
     ('Yes', None)
@@ -164,46 +164,51 @@ def verdict_word(question: str | None, sentence: str) -> str | None:
 
 
 def _asked(question: str) -> str:
-    """The last sentence that asks, else the last one, without white space around it."""
+    """Return the last interrogative sentence, else the last one, stripped."""
     sentences = [s.text for s in split_sentences(question)]
     asking = [s for s in sentences if s.rstrip(" \"'”’)").endswith(("?", "？"))]
     return " ".join((asking or sentences or [""])[-1].split())
 
 
 def _joined(asked: str, answer: str) -> Statement:
-    """Question and a short answer, shorter where the question is none in English: nothing tells
-    whether a longer one is a sentence."""
-    most = _JOINED if AskedQuestion.of(asked) else _FEW
-    if len(asked.split()) > _LONGEST_QUESTION or len(answer.split()) > most:
+    """Join question and short answer; shorter if the question is not in English.
+
+    Nothing shows then if a longer answer is a sentence.
+    """
+    most = _MAX_JOINED_WORDS if AskedQuestion.of(asked) else _FEW
+    if len(asked.split()) > _MAX_QUESTION_WORDS or len(answer.split()) > most:
         return Statement(answer, 0, len(answer), "answer")
     text = f"{asked} {answer}"
     return Statement(text, len(text) - len(answer), len(text), "joined")
 
 
 def _whole(asked: str, answer: str) -> Statement | None:
-    """The answer, if it is a sentence, or says so much of the question again that it must be."""
+    """Return the answer if it is a sentence, or repeats so much of the question that it must be."""
     if is_sentence(answer) or _after_yes(answer) or _restates(asked, answer):
         return Statement(answer, 0, len(answer), "answer")
     return None
 
 
 def _after_yes(answer: str) -> bool:
-    """Whether a sentence follows yes or no, which no rule could put first."""
+    """Return True if a sentence follows yes or no, which no rule could move to the front."""
     match = _FOLLOWS.match(answer.strip())
     said = match is not None and match.group(1).lower() in YES | NO
     return said and match is not None and is_sentence(answer.strip()[match.end() :])
 
 
 def _restates(asked: str, text: str) -> bool:
-    """Whether a text of seven words or more has half of its longer words from the question."""
+    """Return True if half of the longer words of a text of seven words or more are in the
+    question.
+    """
     words = [_bare(x) for x in text.split()]
     long = {x for x in words if len(x) > 3}
     return len(words) > 6 and 2 * len(long & {_bare(x) for x in asked.split()}) >= len(long)
 
 
 def is_sentence(text: str) -> bool:
-    """Whether an English text has a subject and a finite verb, or gives an order, as far as its
-    words tell; in doubt it is one.
+    """Return True if an English text has a subject and a finite verb, or gives an order.
+
+    The test is by its words; in doubt the text is a sentence.
 
     >>> is_sentence("It was Leeds."), is_sentence("Leeds, where it was founded")
     (True, False)
@@ -215,7 +220,7 @@ def is_sentence(text: str) -> bool:
     ordered = low[1:2] and (low[1] in DETERMINERS | NUMBERS or (low[0] in CLEAR and len(low) > 3))
     if ordered and len(low) > 2 and low[0] in BASES:
         return True  # "Take the tram"
-    dependent = False  # in a clause that depends on something
+    dependent = False  # in a dependent clause
     for i, word in enumerate(low):
         before = low[i - 1] if i else ""
         if i and words[i - 1].endswith((",", ";", ":")):
@@ -238,7 +243,7 @@ def is_sentence(text: str) -> bool:
 
 
 def _after_name(words: list[str], low: list[str], i: int) -> bool:
-    """ "Ann Lee collaborated with her": a past tense after a name."""
+    """Return True for a past tense after a name: "Ann Lee collaborated with her"."""
     following = low[i + 1] if i + 1 < len(low) else ""
     named = (
         words[i - 1][:1].isupper()
@@ -254,7 +259,7 @@ def _after_name(words: list[str], low: list[str], i: int) -> bool:
 
 
 def _may_be_finite(word: str, low: list[str], i: int, comma: bool) -> bool:
-    nearest = (low[j] for j in range(i - 1, max(i - _MOST_ADVERBS, 0) - 1, -1))
+    nearest = (low[j] for j in range(i - 1, max(i - _MAX_SKIPPED_ADVERBS, 0) - 1, -1))
     before = next((x for x in nearest if not is_adverb(x)), low[i - 1])
     following = low[i + 1] if i + 1 < len(low) else ""
     if word in AUXILIARIES | {"cannot"}:
@@ -277,7 +282,7 @@ def _bare(word: str) -> str:
 
 
 def _verdict(asked: str, answer: str) -> Statement | None:
-    """Yes or no, and what follows."""
+    """Convert yes or no, and the text after it."""
     answer = _SADLY_NOT.sub("No", answer.strip(), count=1)
     match = _FOLLOWS.match(answer.strip())
     word = match.group(1).lower() if match else ""
@@ -301,7 +306,7 @@ def _verdict(asked: str, answer: str) -> Statement | None:
 
 
 def _verdict_and_reason(asked: str, answer: str) -> Statement | None:
-    """Yes or no, and the sentence that it leads to; None where there are not both."""
+    """Return yes or no with the sentence after it; None unless there are both."""
     text = answer.strip()
     match = _FOLLOWS.match(text)
     word = match.group(1).lower() if match else ""
@@ -315,9 +320,11 @@ def _verdict_and_reason(asked: str, answer: str) -> Statement | None:
     said = _JOINS.match(reason)
     if not is_sentence(reason[said.end() :] if said else reason) or _refers(reason):
         return None
-    question = AskedQuestion.of(asked) if len(asked.split()) <= _LONGEST_VERDICT else None
+    question = (
+        AskedQuestion.of(asked) if len(asked.split()) <= _MAX_VERDICT_QUESTION_WORDS else None
+    )
     template = question.verdict(word in YES) if question else None
-    if template is None or len(reason.split()) > _LONGEST_REASON:
+    if template is None or len(reason.split()) > _MAX_REASON_WORDS:
         own = _capital(reason[said.end() :] if said and said["but"] else reason)
         return Statement(f"{own}.", 0, len(own), "answer")
     first = _capital(" ".join(template)).rstrip(" .,")
@@ -328,14 +335,14 @@ def _verdict_and_reason(asked: str, answer: str) -> Statement | None:
 
 
 def _small(text: str) -> str:
-    """A sentence as a clause: a small letter at its start, if its first word is hardly a name."""
+    """Return a sentence as a clause, in lower case if its first word is probably not a name."""
     first = text.split(None, 1)[0].lower()
     common = first in PRONOUNS | DETERMINERS | PREPOSITIONS | CLAUSE_OPENERS and first != "i"
     return text[:1].lower() + text[1:] if common else text
 
 
 def _refers(text: str) -> bool:
-    """Whether a sentence says nothing without the question: "it does", "they are not"."""
+    """Return True if a sentence is incomplete without the question: "it does", "they are not"."""
     words = [_bare(x) for x in text.split()]
     return len(words) < 5 and all(
         x in PRONOUNS | AUXILIARIES | NEGATED.keys() | {"not"} for x in words
@@ -343,7 +350,7 @@ def _refers(text: str) -> bool:
 
 
 def _converted(asked: str, answer: str) -> Statement | None:
-    if len(asked.split()) > _LONGEST_QUESTION:
+    if len(asked.split()) > _MAX_QUESTION_WORDS:
         return None
     core = answer.strip().rstrip(".!").strip()
     question = AskedQuestion.of(asked)

@@ -11,13 +11,13 @@ _WORD = re.compile(r"[^\W_]+(?:['’][^\W\d_]+)?")
 _SUFFIXES = ("ing", "ed", "es", "s", "ly")
 _SHORTEST_STEM = 3  # characters
 _POSSESSIVES = ("'s", "’s", "s'", "s’")
-#: Pronouns, prepositions and forms of to be, to do and to have that the shared tables lack.
+#: Pronouns, prepositions and forms of to be, to do and to have missing in the shared tables.
 _MORE = """
     am been being can't could d doesn't don't done down has hasn't haven't having him i'm it's ll
     m might must myself nor off ours out over re s same shall their theirs them themselves this
     those too up us ve very who whom will won't
 """
-#: What structured answers say in the place of a word, and figures, which are compared by value.
+#: Placeholders of structured answers, and figures, which are compared by value.
 _VALUES = frozenset(NUMBER_WORDS) | {"true", "false", "null", "none", "yes", "no", "one"}
 _FUNCTION = FUNCTION_WORDS | AUXILIARIES | frozenset(_MORE.split()) | _VALUES
 
@@ -40,7 +40,6 @@ def stem(word: str) -> str:
 
 @kept
 def content_stems(text: str) -> tuple[str, ...]:
-    """Return the stems of the words of ``text`` that are neither function words nor figures, in
-    order."""
+    """Return the stems of the words of ``text``, without function words and figures."""
     words = [w for w in _WORD.findall(text) if w.lower() not in _FUNCTION]
     return tuple([stem(w) for w in words if not any(map(str.isdecimal, w))])

@@ -1,7 +1,7 @@
-"""Where each token of a language model stands in the text it belongs to, exactly.
+"""Exact places of a language model's tokens in its text.
 
-APIs and tokenizers write one text's tokens in several ways. Each way is tried on the whole list,
-the plainest first, and only one that spells the text to its last character counts.
+APIs and tokenizers represent tokens in several ways. Each way is tried on the whole list, the
+simplest first, and must spell the text to its last character.
 """
 
 from __future__ import annotations
@@ -14,27 +14,27 @@ from typing import NamedTuple, TypeAlias
 
 from veridical.errors import VeridicalError
 
-#: An escaped byte, as OpenAI writes tokens that are no whole characters.
+#: An escaped byte, in OpenAI's form of tokens that are not whole characters.
 _ESCAPE = re.compile(r"\\x([0-9a-fA-F]{2})")
-#: A byte as SentencePiece writes it.
+#: A byte in SentencePiece's form.
 _BYTE = re.compile(r"<0x([0-9A-Fa-f]{2})>")
-#: Marks of the beginning or the end that are no part of a text: <s>, <|im_end|>, [EOS].
+#: Marks of the beginning or the end that are not part of a text: <s>, <|im_end|>, [EOS].
 _SPECIAL = re.compile(r"<[^<>\s]{1,64}>|\[[A-Z]{2,12}\]")
-_LOST = "\ufffd"  # what a server writes for bytes that it could not
-_SHOWN = 24  # characters of a text or token that an error shows
+_LOST = "\ufffd"  # a server's replacement of undecodable bytes
+_MAX_SHOWN_CHARACTERS = 24  # of a text or token in an error
 #: Bytes at a text's end that no token may spell: the whole characters of one token.
 _MAX_UNSPELLED_BYTES = 6
-_TRIES = 2_000  # ways of placing lost characters that are looked at before giving up
+_MAX_SEARCH_STEPS = 2_000  # in placing lost characters
 
 
 class MisalignedTokens(VeridicalError):
-    """The tokens do not spell the text. The message names the first difference."""
+    """Mismatch of tokens and text; the message names the first difference."""
 
 
 class TokenSpan(NamedTuple):
-    """The token at ``place`` of the list covers ``text[start:end]``.
+    """The span ``text[start:end]`` of the token at ``place`` of the list.
 
-    A character whose bytes are spread over several tokens belongs whole to each of them.
+    A character with bytes in several tokens belongs entirely to each of them.
     """
 
     place: int
@@ -43,7 +43,7 @@ class TokenSpan(NamedTuple):
 
 
 class _Run(NamedTuple):
-    """A piece that is known, or so many that are lost."""
+    """A known piece, or a number of lost ones."""
 
     literal: str | None
     pieces: int
@@ -56,16 +56,16 @@ def token_spans(tokens: Sequence[str], text: str) -> list[TokenSpan]:
     a character drops the token, but the text keeps what stood before the cut in that token: white
     space, or characters beyond ASCII, whose bytes tokenizers join across characters.
 
-    Read are plain strings; ``\\xNN`` escapes, with or without ``bytes:`` before them; byte-level
-    BPE pieces ("Ġthe"); SentencePiece pieces ("▁the", "<0xE2>"); and strings in which a server
-    put U+FFFD, or nothing, for characters that are spread over several tokens.
+    Supported are plain strings; ``\\xNN`` escapes, with or without ``bytes:`` before them;
+    byte-level BPE pieces ("Ġthe"); SentencePiece pieces ("▁the", "<0xE2>"); and strings with
+    U+FFFD, or nothing, for characters that are spread over several tokens.
 
-    Left out are, at either end of the list, tokens of white space that the text was stripped of,
-    empty ones, and special ones such as ``<|im_end|>``; between, empty ones that stand for no
-    part of a character. A token half of which was stripped covers the other half.
+    At both ends of the list, stripped white space, empty tokens and special tokens such as
+    ``<|im_end|>`` are skipped; inside, empty tokens without a part of a character are skipped. A
+    partly stripped token covers the rest.
 
     Raises:
-        MisalignedTokens: the tokens spell something else.
+        MisalignedTokens: the tokens spell another text.
     """
     if "".join(tokens) == text:
         return _of_lengths(tokens)
@@ -93,8 +93,11 @@ def token_spans(tokens: Sequence[str], text: str) -> list[TokenSpan]:
 
 
 def _of_lengths(tokens: Sequence[str]) -> list[TokenSpan]:
-    """The tokens are the text, cut. Empty ones just before a character of several bytes are its
-    first bytes, which a server held back; the others are nothing."""
+    """Place tokens that are consecutive parts of the text.
+
+    Empty ones before a character of several bytes are its first bytes, which the server held back;
+    others are skipped.
+    """
     spans = []
     at, held = 0, 0
     for i, token in enumerate(tokens):
@@ -132,7 +135,7 @@ def _sentence_piece(token: str) -> bytes | None:
 
 @cache
 def _byte_of() -> dict[str, int]:
-    """GPT-2's stand-ins: printable bytes are themselves, the others U+0100 on, in order."""
+    """Return GPT-2's byte characters: printable bytes are themselves, the others U+0100 on."""
     printable = {*range(33, 127), *range(161, 173), *range(174, 256)}
     others = [b for b in range(256) if b not in printable]
     return {chr(b): b for b in printable} | {chr(256 + i): b for i, b in enumerate(others)}
@@ -145,7 +148,7 @@ def _byte_level(token: str) -> bytes | None:
     return _plain(token) if _SPECIAL.fullmatch(token) else None
 
 
-Miss = tuple[int, int, str]  # bytes spelled, token's index, what it says instead
+Miss = tuple[int, int, str]  # bytes spelled, token's index, its text
 
 
 def _place(
@@ -162,7 +165,7 @@ def _place(
         raw = token.encode("utf-8", "surrogatepass")
         if not piece:
             continue
-        # an escape that is meant as such comes after what the text itself says
+        # a literal escape is tried after the text itself
         said = next((p for p in (raw, piece) if goal.startswith(p, at)), None)
         if said is not None:
             placed.append((i, at, at + len(said)))
@@ -203,26 +206,25 @@ def _common(a: bytes, b: bytes) -> int:
 
 
 def _of_bytes(placed: list[tuple[int, int, int]], goal: bytes) -> list[TokenSpan]:
-    """Byte offsets as code points; a character cut in two belongs to both sides."""
+    """Convert byte offsets to code points; a split character belongs to both sides."""
     before = [0] * (len(goal) + 1)  # characters begun before each byte
     for i, byte in enumerate(goal):
         before[i + 1] = before[i] + (byte & 0xC0 != 0x80)
     spans = []
     for index, start, end in placed:
-        inside = goal[start] & 0xC0 == 0x80  # it goes on with a character begun before
+        inside = goal[start] & 0xC0 == 0x80  # it continues a character begun before
         spans.append(TokenSpan(index, before[start] - inside, before[end]))
     return spans
 
 
 def _place_lost(tokens: Sequence[str], text: str) -> list[TokenSpan] | None:
-    """Place tokens some characters of which a server could not write.
+    """Place tokens with characters that a server could not decode.
 
-    A run of U+FFFD and empty tokens stands for one or more characters beyond ASCII, of at least
-    as many bytes as there are tokens in the run. The fewest characters that let the rest be
-    spelled are taken.
+    A run of U+FFFD and empty tokens represents one or more characters beyond ASCII, with at least
+    as many bytes as tokens in the run. The fewest characters that allow the rest to match are used.
     """
     first, last = _bounds(tokens, text)
-    pieces: list[tuple[int, str | None]] = []  # (token, literal or None for something lost)
+    pieces: list[tuple[int, str | None]] = []  # (token, literal or None if lost)
     for i in range(first, last):
         if not tokens[i]:
             pieces.append((i, None))
@@ -245,7 +247,7 @@ def _place_lost(tokens: Sequence[str], text: str) -> list[TokenSpan] | None:
 
 
 def _bounds(tokens: Sequence[str], text: str) -> tuple[int, int]:
-    """The tokens left when special and stripped ones at both ends are put aside."""
+    """Return the range of tokens without special and stripped ones at both ends."""
     first, last = 0, len(tokens)
     while first < last and (
         _SPECIAL.fullmatch(tokens[first])
@@ -265,9 +267,9 @@ _Steps: TypeAlias = "tuple[_Steps | None, int, int]"
 
 
 def _search(runs: Sequence[_Run], text: str) -> list[tuple[int, int]] | None:
-    """(start, end) of each run, depth first, shortest runs of lost characters first."""
+    """Return (start, end) of each run, by depth-first search with short lost runs first."""
     stack: list[tuple[int, int, _Steps | None]] = [(0, 0, None)]  # run, place, steps so far
-    for _ in range(_TRIES + len(runs)):
+    for _ in range(_MAX_SEARCH_STEPS + len(runs)):
         if not stack:
             return None
         number, at, steps = stack.pop()
@@ -292,7 +294,9 @@ def _search(runs: Sequence[_Run], text: str) -> list[tuple[int, int]] | None:
 
 
 def _ends(text: str, at: int, pieces: int, last: bool) -> list[int]:
-    """Where a run of ``pieces`` lost ones that begins at ``at`` may end, nearest first."""
+    """Return possible ends of a run of ``pieces`` lost ones that begins at ``at``, nearest
+    first.
+    """
     ends = []
     size, end = 0, at
     while end < len(text) and ord(text[end]) > 127 and size <= 4 * pieces:
@@ -300,7 +304,7 @@ def _ends(text: str, at: int, pieces: int, last: bool) -> list[int]:
         end += 1
         if size >= pieces:
             ends.append(end)
-    # empty tokens at the end stand for nothing
+    # empty tokens at the end have no text
     return [at] if last and not text[at:].strip() else ends
 
 
@@ -313,7 +317,7 @@ def _in_order(steps: _Steps | None) -> list[tuple[int, int]]:
 
 
 def _runs(pieces: Sequence[tuple[int, str | None]]) -> list[_Run]:
-    """The literals one by one, and lost ones that follow each other together."""
+    """Split into single literals and groups of consecutive lost pieces."""
     runs: list[_Run] = []
     for _, literal in pieces:
         if literal is None and runs and runs[-1].literal is None:
@@ -324,7 +328,7 @@ def _runs(pieces: Sequence[tuple[int, str | None]]) -> list[_Run]:
 
 
 def _shares(text: str, start: int, end: int, pieces: int) -> list[tuple[int, int]]:
-    """What each piece of a run covers: the run's bytes shared out evenly, as whole characters."""
+    """Divide a run's bytes evenly over its pieces, as whole characters."""
     owner: list[int] = []  # the character of each byte
     for i in range(start, end):
         owner += [i] * len(text[i].encode("utf-8", "surrogatepass"))
@@ -338,8 +342,8 @@ def _difference(miss: Miss, goal: bytes, n: int) -> MisalignedTokens:
     spelled, index, token = miss
     whole = goal[:spelled].decode("utf-8", "ignore")
     remainder = goal[len(whole.encode("utf-8")) :].decode("utf-8", "replace")
-    text = f"the text has {remainder[:_SHOWN]!r}" if remainder else "the text ends"
-    said = f"token {index} is {token[:_SHOWN]!r}" if index < n else "the tokens end"
+    text = f"the text has {remainder[:_MAX_SHOWN_CHARACTERS]!r}" if remainder else "the text ends"
+    said = f"token {index} is {token[:_MAX_SHOWN_CHARACTERS]!r}" if index < n else "the tokens end"
     return MisalignedTokens(
         f"the tokens do not spell the text: at character {len(whole)} {text}, {said}"
     )

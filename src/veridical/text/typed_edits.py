@@ -1,10 +1,10 @@
-"""Typed edits of a sentence: changed facts, and the same facts in other words.
+"""Typed edits of a sentence: changed facts, and paraphrases.
 
-An edit is a text, the characters that were changed in it, and two labels of natural-language
-inference: of the edited text given the original, and of the original given the edited text. So
-each makes pairs in two worlds, in which either wording is the true one, and marks the wrong words
-exactly. Each rule (:data:`KINDS`) has edits that keep the meaning (``entailment`` both ways) and
-edits that do not. Rules are of words alone: nothing is parsed; names come from the caller.
+An edit is a text, its changed characters, and two labels of natural-language inference: of the
+edited text given the original, and of the original given the edited text. So each gives pairs with
+either text as the truth, and marks the wrong words exactly. Each rule (:data:`KINDS`) has edits
+that keep the meaning (``entailment`` in both directions) and edits that do not. Rules use words
+only, without parsing; the caller supplies names.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from veridical.text.edit_words import (
 )
 from veridical.text.spans import FindingKind
 
-#: The kind of finding that an edit by each rule is.
+#: Kind of finding for each rule.
 KINDS: dict[Rule, FindingKind] = {
     "figure": "figure",
     "date": "date",
@@ -53,11 +53,11 @@ class Edited:
     """An edited sentence.
 
     Attributes:
-        rule: the rule that made it; ``kind`` is the kind of finding that it is.
-        spans: [start, end) of the characters of ``text`` that are not the original's.
-        was: those of the original that they replace, or that are left out.
-        label: of ``text`` given the original; None where it is open.
-        back: of the original given ``text``.
+        rule: the rule; ``kind`` is its kind of finding.
+        spans: [start, end) of the changed characters of ``text``.
+        was: the replaced or omitted characters of the original.
+        label: label of ``text`` given the original; None if undetermined.
+        back: label of the original given ``text``.
     """
 
     rule: Rule
@@ -69,12 +69,12 @@ class Edited:
 
     @property
     def kind(self) -> FindingKind:
-        """Return the kind of finding that a wrong edit by this rule is."""
+        """Return the kind of finding of a wrong edit by this rule."""
         return KINDS[self.rule]
 
     @property
     def keeps(self) -> bool:
-        """Return True if it says the same in other words."""
+        """Return True if it keeps the meaning in other words."""
         return (self.label, self.back) == SAME
 
 
@@ -92,12 +92,12 @@ def edits(
     told: Sequence[str] = (),
     foreign: Sequence[str] = (),
 ) -> list[Edited]:
-    """Return every edit that a rule has for a sentence, in the order of the rules.
+    """Return every edit of a sentence by any rule, in the order of the rules.
 
     Args:
         names: names of the surrounding text, this sentence included.
-        told: other sentences of the same text: joined to this one they keep it true.
-        foreign: sentences of other texts: joined, they state what no source does.
+        told: other sentences of the same text, which stay true when joined to this one.
+        foreign: sentences of other texts, which make an unsupported statement when joined.
     """
     found = [e for rule in RULES for e in rule(sentence, rng)]
     found += [*_names(sentence, rng, names), *_relations(sentence, names)]
@@ -143,7 +143,7 @@ def _cased(new: str, old: str) -> str:
     return new[:1].upper() + new[1:] if old[:1].isupper() else new
 
 
-#: Words that compare amounts only before one: "under a bridge" is not "less than a bridge".
+#: Words that compare amounts only before an amount: "under a bridge" is not "less than a bridge".
 _OF_AMOUNTS = {
     *("over", "under", "more than", "less than", "at least", "at most", "no fewer than", "nearly")
 }
@@ -151,7 +151,7 @@ _AMOUNT_FOLLOWS = re.compile(rf" (?:[\d$£€]|(?:{'|'.join(NUMBER_WORDS)})\b)")
 
 
 def _words(sentence: str, rng: random.Random) -> Iterator[Edited]:
-    """By the tables of antonyms, quantifiers and modality, and of other words for the same."""
+    """Yield edits by the tables of antonyms, quantifiers, modality and synonyms."""
     for row in TABLE:
         places = list(_word(row.old).finditer(sentence))
         if len(places) != 1:
@@ -179,7 +179,7 @@ _SHORT = re.compile(
 
 
 def _negations(sentence: str, rng: random.Random) -> Iterator[Edited]:
-    """Put in, taken out, and contracted."""
+    """Yield edits that insert, remove or contract a negation."""
     lowered = sentence.lower()
     plain = not re.search(r"\b(not|never|no|none|neither|nor|without)\b|n't", lowered)
     positive = list(_POSITIVE.finditer(sentence))
@@ -214,12 +214,12 @@ _BOUND = re.compile(
 
 
 def _exact(sentence: str, at: int) -> tuple[Label, Label]:
-    """Two numbers contradict each other unless one is a bound, or near enough."""
+    """Return the labels of two numbers: contradiction unless one is a bound, or close enough."""
     return ("not_entailment",) * 2 if _BOUND.search(sentence[:at]) else OPPOSED
 
 
 def _numbers(sentence: str, rng: random.Random) -> Iterator[Edited]:
-    """A digit changed, a year shifted, thousands marked, small numbers spelled out."""
+    """Yield edits of numbers: a digit, a year, thousands marks, and spelling of small ones."""
     dated = [m.span() for p in (DATE_DMY, DATE_MDY) for m in p.finditer(sentence)]
     for place in _NUMBER.finditer(sentence):
         start, end = place.span()
@@ -252,7 +252,7 @@ def _numbers(sentence: str, rng: random.Random) -> Iterator[Edited]:
 
 
 def _dates(sentence: str, rng: random.Random) -> Iterator[Edited]:
-    """Another day, month or year; and the same date in the other order."""
+    """Yield edits of dates: another day, month or year; and the same date in the other order."""
     for pattern, day_first in ((DATE_DMY, True), (DATE_MDY, False)):
         for place in pattern.finditer(sentence):
             day, month, year = (place[1], place[2], place[3]) if day_first else (
@@ -301,7 +301,7 @@ _AMOUNT = re.compile(r"(?<![\w.,])(\d[\d,]*(?:\.\d+)?)( ?)(%|°[CF]|[A-Za-z]+)(?
 
 
 def _units(sentence: str, rng: random.Random) -> Iterator[Edited]:
-    """Another unit of the family; the unit spelled out; the amount in a smaller unit."""
+    """Yield edits of units: another unit of the family, its full name, or a smaller unit."""
     for place in _AMOUNT.finditer(sentence):
         amount, unit = place[1], place[3]
         at = place.span(3)
@@ -324,7 +324,10 @@ _NO_ITEM = re.compile(r"(In|On|At|By|With|For|From|After|Before|The|When|While|A
 
 
 def _lists(sentence: str, rng: random.Random) -> Iterator[Edited]:
-    """Names in a row: one left out, and in another order. (An added one: see ``_names``.)"""
+    """Yield edits of a list of names: one omitted, or another order.
+
+    ``_names`` adds one.
+    """
     for place in LIST.finditer(sentence):
         items = [*place[1].split(", "), place[2]]
         if any(_NO_ITEM.match(item) for item in items):
@@ -348,11 +351,11 @@ RULES: tuple[Callable[[str, random.Random], Iterator[Edited]], ...] = (
 )
 
 
-# --- names, and what else is told -----------------------------------------------------------
+# --- names and additions --------------------------------------------------------------------
 
 
 def _names(sentence: str, rng: random.Random, names: Sequence[Name]) -> Iterator[Edited]:
-    """A name for another of its kind from the same text; and added to a list of names."""
+    """Yield edits that replace a name by another of its kind, or add one to a list."""
     here = [n for n in dict.fromkeys(names) if len(_word(n.text).findall(sentence)) == 1]
     for name in here:
         others = [
@@ -380,7 +383,7 @@ SYMMETRIC = re.compile(
 
 
 def _relations(sentence: str, names: Sequence[Name]) -> Iterator[Edited]:
-    """Two names of a kind change places, where what is between them has a direction."""
+    """Yield edits that swap two names of a kind around a directed relation."""
     found = sorted(
         (place.span(), n)
         for n in dict.fromkeys(names)
@@ -396,8 +399,11 @@ def _relations(sentence: str, names: Sequence[Name]) -> Iterator[Edited]:
 
 
 def _splices(sentence: str, others: Sequence[str], labels: Labels) -> Iterator[Edited]:
-    """The sentence with another joined to it. The original never entails less than itself, so
-    what a joined one says of the original is left open."""
+    """Yield the sentence with another one joined to it.
+
+    The original never entails less than itself, so the reverse label of a joined one is
+    undetermined.
+    """
     for other in others:
         if not (sentence.endswith(".") and re.fullmatch(r"[A-Z][^?!]+\.", other)):
             continue

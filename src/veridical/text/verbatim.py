@@ -1,4 +1,4 @@
-"""Whether words stand in a text word for word."""
+"""Verbatim lookup of words in a text."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ _MARKS = str.maketrans(
 
 
 class Verbatim:
-    """A text, read once, to look up quotations in.
+    """A text prepared for looking up quotations.
 
     Case, kinds of quotation marks and dashes, runs of white space, compatibility forms (ﬁ, full
-    width) and characters that are not seen make no difference. All else does.
+    width) and invisible characters are ignored.
     """
 
     def __init__(self, text: str) -> None:
@@ -46,8 +46,9 @@ class Verbatim:
         self._places = array("L", places)  # a fifth of a list's memory
 
     def find(self, pieces: Sequence[str]) -> tuple[int, int] | None:
-        """Where the pieces stand, one after the other with anything between: from the first's
-        start to the last's end in the text. None where they do not.
+        """Return the span from the first to the last piece, in order with any text between.
+
+        The result is None if they do not occur.
 
         >>> Verbatim("He “never\\n saw” it.").find(["NEVER saw"])
         (4, 14)
@@ -67,5 +68,5 @@ class Verbatim:
 
 @kept
 def verbatim(text: str) -> Verbatim:
-    """A :class:`Verbatim` of a text that may be asked for again."""
+    """Return a cached :class:`Verbatim` of a text."""
     return Verbatim(text)

@@ -1,9 +1,10 @@
-"""Word tokens in the manner of spaCy's English tokenizer, and per character where a script has
-no spaces. No model, no dependency.
+"""Tokenizer in the manner of spaCy's English one, without a model.
 
-A text is cut at white space; how one piece then splits depends on nothing outside it, so pieces
-are memoised (in plain dictionaries: one look-up there costs half of ``lru_cache``'s). Tokens of a
-piece join back into it exactly, which is what gives exact offsets.
+Scripts without spaces are split by character.
+
+A text is split at white space. The tokens of a piece depend on nothing outside it, so pieces are
+cached (in plain dictionaries, which are faster than ``lru_cache``). Tokens of a piece join back
+into it exactly, which gives exact offsets.
 """
 
 from __future__ import annotations
@@ -18,13 +19,13 @@ from veridical.text.memo import kept
 from veridical.text.spans import Span
 
 _FUNCTION_WORDS = (FUNCTION_WORDS | AUXILIARIES) - {"born", "despite", "currently"}
-#: Pieces longer than this are rare and not worth remembering.
+#: Maximum characters of a cached piece; longer ones are rare.
 _MEMO_LENGTH = 40
-_MEMO_SIZE = 1 << 16  # pieces a generation
-#: No suffix pattern looks further back than this; keeps stripping linear in the piece.
+_MEMO_SIZE = 1 << 16  # pieces per generation
+#: Maximum look-back of suffix patterns, which keeps stripping linear in the piece.
 _TAIL = 16
-#: Characters from which a core is no abbreviation, and an address only by its scheme: comparing it
-#: with their forms after each character that is stripped would not be linear.
+#: Minimum characters of a core that is not an abbreviation, and an address only by its scheme:
+#: comparing it with their forms after each stripped character would not be linear.
 _LONG = 500
 
 _LETTER = r"[^\W\d_]"
@@ -87,7 +88,7 @@ _PLAIN = re.compile(
 )
 _CLOCK = re.compile(r"(1[0-2]|[1-9])([ap](?:m|\.m\.))")
 
-#: What ``str.split`` cuts a text into.
+#: The pieces of ``str.split``.
 _PIECE = re.compile(r"\S+")
 
 #: Scripts written without spaces: a character with its combining marks is a token.
@@ -105,7 +106,9 @@ _SPACELESS = re.compile(
 
 
 def words(text: str) -> list[str]:
-    """Tokens of ``text`` in order, cased, punctuation kept, white space dropped. Never raises.
+    """Return the tokens of ``text`` in order, cased, with punctuation, without white space.
+
+    Never raises.
 
     >>> words("He can't pay Smith's $5m (1820–76).")
     ['He', 'ca', "n't", 'pay', 'Smith', "'s", '$', '5', 'm', '(', '1820–76', ')', '.']
@@ -118,12 +121,12 @@ def words(text: str) -> list[str]:
 
 @kept
 def words_of(text: str) -> tuple[str, ...]:
-    """:func:`words` of a text that may be asked for again."""
+    """Return :func:`words` of a text, cached."""
     return tuple(words(text))
 
 
 def lower_words(text: str) -> list[str]:
-    """:func:`words`, each in lower case."""
+    """Return :func:`words` in lower case."""
     tokens: list[str] = []
     for piece in map(_lower_tokens, text.split()):
         tokens += piece
@@ -131,7 +134,7 @@ def lower_words(text: str) -> list[str]:
 
 
 def word_spans(text: str) -> list[Span]:
-    """:func:`words` with code-point offsets: ``text[start:end]`` is each token."""
+    """Return :func:`words` with code-point offsets: ``text[start:end]`` is each token."""
     spans = []
     at = 0
     for piece in text.split():
@@ -143,15 +146,16 @@ def word_spans(text: str) -> list[Span]:
 
 
 class WordPlaces:
-    """Where single tokens of :func:`words` stand, for who asks for few of them: only the pieces
-    that hold those are looked at closely.
+    """Places of single tokens of :func:`words`, computed on demand.
+
+    Only the pieces with the requested tokens are parsed.
     """
 
     def __init__(self, text: str) -> None:
         self._pieces = text.split()
-        #: Tokens before each piece; in lower case they are as many, and remembered by now.
+        #: Tokens before each piece; the lower-case ones are as many, and already cached.
         self._before = [0, *accumulate(map(len, map(_lower_tokens, self._pieces)))]
-        #: Characters before each piece, but the white space where that is one blank a gap.
+        #: Characters before each piece, without white space if each gap is one blank.
         self._at = [0, *accumulate(map(len, self._pieces))]
         self._gap = 1
         if len(text) != self._at[-1] + len(self._pieces) - 1:
@@ -159,7 +163,7 @@ class WordPlaces:
             self._gap = 0
 
     def __getitem__(self, token: int) -> tuple[int, int]:
-        """Start and end of a token by its number, from 0."""
+        """Return start and end of a token by its index, from 0."""
         piece = bisect_right(self._before, token) - 1
         tokens = _tokens(self._pieces[piece])
         place = token - self._before[piece]
@@ -168,17 +172,17 @@ class WordPlaces:
 
 
 def lettered_spans(text: str) -> list[Span]:
-    """Those of :func:`word_spans` that hold a letter or a figure."""
+    """Return the spans of :func:`word_spans` with a letter or a figure."""
     return [span for span in word_spans(text) if any(map(str.isalnum, span.text))]
 
 
 def content_spans(text: str) -> list[Span]:
-    """Those of :func:`lettered_spans` that are no function words of English."""
+    """Return the spans of :func:`lettered_spans` that are not English function words."""
     return [span for span in lettered_spans(text) if span.text.lower() not in _FUNCTION_WORDS]
 
 
 def _split(piece: str) -> tuple[str, ...]:
-    """Tokens of a piece without white space; they join back into it."""
+    """Return the tokens of a piece without white space; they join back into it."""
     plain = _PLAIN.fullmatch(piece)
     if plain:
         before, word, clitic, after, stop = plain.groups("")
@@ -199,7 +203,7 @@ def _split(piece: str) -> tuple[str, ...]:
 
 
 def _spaced(piece: str) -> list[str]:
-    """Strip prefixes and suffixes until the core is a known form; then cut it at infixes."""
+    """Strip prefixes and suffixes until the core is a known form; then split it at infixes."""
     start, end = 0, len(piece)
     before: list[str] = []
     after: list[str] = []
@@ -224,9 +228,9 @@ def _spaced(piece: str) -> list[str]:
 
 
 def _known(piece: str, start: int, end: int) -> list[str]:
-    """Tokens of a core that is taken whole or splits in a fixed way; empty if it is neither."""
+    """Return the tokens of a core with a fixed form; empty if it has none."""
     if end - start > _LONG:
-        # what has letters at both ends has nothing to be stripped: the whole is copied once
+        # with letters at both ends nothing is stripped: the whole is copied once
         ends = piece[start : start + _TAIL] + piece[end - _TAIL : end]
         address = _WEB.match(piece, start, end) and "." in piece[start : start + _LONG]
         whole = address or (ends.isalpha() and piece[start:end].isalpha())
@@ -253,8 +257,10 @@ def _cut(core: str) -> list[str]:
 
 
 class _Memo(dict[str, tuple[str, ...]]):
-    """Pieces split before: the recent ones, and behind them the last generation of recent ones,
-    so that words in steady use are never forgotten."""
+    """Cache of split pieces in two generations.
+
+    The previous generation is kept, so that words in steady use are never dropped.
+    """
 
     def __init__(self, split: Callable[[str], tuple[str, ...]]) -> None:
         self._split = split

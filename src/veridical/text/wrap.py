@@ -1,4 +1,4 @@
-"""Foreign text on a terminal: whole, in lines of so many columns, and harmless."""
+"""Safe display of foreign text on a terminal, in wrapped lines."""
 
 from __future__ import annotations
 
@@ -7,20 +7,25 @@ from collections.abc import Iterator
 
 
 def harmless(text: str) -> str:
-    """``text`` in one line: white space as single spaces, and what does not print escaped, such as
-    the characters that move a cursor or turn the direction of writing."""
+    """Return ``text`` on one line, with unprintable characters escaped.
+
+    White space becomes single spaces. Characters that move a cursor or change the writing direction
+    are escaped.
+    """
     line = " ".join(text.split())
     return "".join(c if c.isprintable() else repr(c)[1:-1] for c in line)
 
 
 def columns(text: str) -> int:
-    """How many columns of a terminal a text takes: East Asian characters take two, marks that
-    stand on the one before take none."""
+    """Return the number of terminal columns of a text.
+
+    East Asian characters take two, and combining marks none.
+    """
     return sum(map(_columns, text))
 
 
 def wrapped(text: str, width: int) -> list[str]:
-    """Lines of at most ``width`` columns, broken between words, or within a word that is longer."""
+    """Split text into lines of at most ``width`` columns, between words or within a longer one."""
     lines: list[str] = []
     line = ""
     for word in text.split(" "):

@@ -1,4 +1,4 @@
-"""Units of answers: their sentences, and a unit for each value of what is structured."""
+"""Units of answers: sentences, and values of structured parts."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from veridical.text.structure.parts import Block, Leaf, Row
 from veridical.text.structure.reading import read_structure
 from veridical.text.structure.wording import words_of_name
 
-#: Values of a block that are units of their own; of a larger block each row is one.
+#: Maximum values of a block that are separate units; in a larger block each row is one.
 MAX_VALUES = 400
 
 _ABOUT_SOURCES = words_set(
@@ -26,8 +26,10 @@ _ESCAPE = re.compile(r"\\[nrt\"\\/]")
 
 
 class AnswerUnit(NamedTuple):
-    """A unit of an answer: where it stands, what is judged in its place (None: its own text), and
-    the leaf that it is or is in."""
+    """A unit of an answer: its place, judged text and leaf.
+
+    The judged text is None for the unit's own text; the leaf is the one that contains it.
+    """
 
     span: Span
     statement: Statement | None
@@ -36,8 +38,10 @@ class AnswerUnit(NamedTuple):
 
 @kept
 def answer_units(text: str) -> tuple[AnswerUnit, ...]:
-    """The units of ``text`` in order: the sentences of its prose, and the values that state
-    something of its structured parts."""
+    """Return the units of ``text`` in order: sentences of prose and structured values.
+
+    Only values that state something are included.
+    """
     structured = read_structure(text)
     blocks = [b for b in structured.blocks if _is_split(text, b)] if structured else []
     if not blocks:
@@ -58,15 +62,17 @@ def answer_units(text: str) -> tuple[AnswerUnit, ...]:
 
 @kept
 def judged_units(text: str) -> dict[tuple[int, int], AnswerUnit]:
-    """Those of :func:`answer_units` that are structured, by their places. Not to be altered."""
+    """Return the structured ones of :func:`answer_units` by place; do not modify the result."""
     units = (u for u in answer_units(text) if u.statement is not None)
     return {(u.span.start, u.span.end): u for u in units}
 
 
 @kept
 def source_pieces(text: str) -> tuple[tuple[Span, bool], ...]:
-    """The sentences of a source in order, and the rows of its structured parts in words; with
-    each whether it is such a row, whose offsets are those of the row in ``text``."""
+    """Return the sentences of a source and the verbalised rows of its structured parts.
+
+    The second value is True for a row; its offsets are those of the row in ``text``.
+    """
     structured = read_structure(text)
     if structured is None:
         return tuple((s, False) for s in split_sentences(text))
@@ -84,8 +90,7 @@ def source_pieces(text: str) -> tuple[tuple[Span, bool], ...]:
 
 
 def _is_split(text: str, block: Block) -> bool:
-    """Return True if a block's values are units; lines of names and values only where they are
-    short."""
+    """Return True if a block's values are units; lines of names and values must be short."""
     if block.kind != "pairs":
         return True
     return all(len(split_sentences(row.text)) < 2 for row in block.rows)
@@ -102,7 +107,7 @@ def _units_of(text: str, block: Block) -> list[AnswerUnit]:
         others = [leaf for leaf in stating if leaf.subject]
         for leaf in stating:
             if others and not leaf.subject and block.kind == "table":
-                continue  # it names the row, which the others are judged with
+                continue  # it names the row, and the others are judged with it
             units += _of_leaf(text, leaf)
     return units
 
@@ -131,13 +136,12 @@ def _of_leaf(text: str, leaf: Leaf) -> list[AnswerUnit]:
 
 
 def _blank(escape: re.Match[str]) -> str:
-    """Two characters for an escape of two."""
+    """Return two characters for an escape of two."""
     return {"n": " \n", "r": " \n", "t": "  "}.get(escape[0][1], " " + escape[0][1])
 
 
 def is_locator(leaf: Leaf) -> bool:
-    """Return True if a value names where the answer is from, or how sure it is, and states nothing
-    of the matter.
+    """Return True if a value only names the answer's source or certainty.
 
     >>> found = read_structure('{"answer": "It opens at ten.", "sources": ["guide.pdf"]}')
     >>> [is_locator(leaf) for leaf in found.leaves]

@@ -1,4 +1,4 @@
-"""Values of structured answers looked up in a text, without a model."""
+"""Lookup of structured answers' values in a text, without a model."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ _SMALL = words_set(
     "a an the of for in on at to by per and or with from is are was were be as it its this that "
     "name value number type"
 )
-_LONGEST = 20_000  # characters of a text in which a value is looked up
-_NEAR = 6  # words between a value and a word of its name
-_MOST_WORDS = 12  # of a value that is looked up
+_MAX_TEXT_CHARACTERS = 20_000
+_MAX_WORDS_TO_NAME = 6  # between a value and a word of its name
+_MAX_VALUE_WORDS = 12
 _FEWEST_ANCHORS = 2
 
 
@@ -47,7 +47,7 @@ class _Sentence(NamedTuple):
 
 @kept
 def asked_values(answer: str) -> dict[str, AskedValue]:
-    """The values of a structured answer by their statements. Not to be altered."""
+    """Return the values of a structured answer by statement; do not modify the result."""
     structured = read_structure(answer)
     if structured is None or not judged_units(answer):
         return {}
@@ -66,15 +66,15 @@ def asked_values(answer: str) -> dict[str, AskedValue]:
 
 
 def check_value(asked: AskedValue, text: str) -> Found:
-    """What ``text`` says of a value of an answer.
+    """Look up a value of an answer in ``text``.
 
-    It supports a value that stands in a sentence with the name of its row and a word of its own
-    name nearby, where no other value of the kind could be meant. It contradicts one where the row
-    of that name has another value, where the value stands only beside names of other rows, or where
-    the sentence with most of the row's values has another one.
+    The text supports a value in a sentence with the name of its row and a word of its own name
+    nearby, if no other value of the kind is possible. It contradicts a value if the row of that
+    name has another value, if the value occurs only next to names of other rows, or if the sentence
+    with most of the row's values has another one.
     """
     leaf = asked.leaf
-    if len(text) > _LONGEST or len(leaf.value.split()) > _MOST_WORDS:
+    if len(text) > _MAX_TEXT_CHARACTERS or len(leaf.value.split()) > _MAX_VALUE_WORDS:
         return "unknown"
     sentences = _sentences(text)
     names = _stems(leaf.names)
@@ -89,7 +89,7 @@ def check_value(asked: AskedValue, text: str) -> Found:
 
 
 def _row_of(sentences: Sequence[_Sentence], leaf: Leaf, names: frozenset[str]) -> Found | None:
-    """What a row of a table with the same name and header says."""
+    """Look up the row of a table with the same name and header."""
     head = leaf.subject.lower() + ":"
     header = leaf.names.lower()
     for s in sentences:
@@ -102,7 +102,9 @@ def _row_of(sentences: Sequence[_Sentence], leaf: Leaf, names: frozenset[str]) -
                 if _has(here, leaf):
                     return "supported"
                 alike = bool(here.values) == bool(values_of(leaf.value))
-                return "contradicted" if alike and len(here.words) <= _MOST_WORDS else "unknown"
+                return (
+                    "contradicted" if alike and len(here.words) <= _MAX_VALUE_WORDS else "unknown"
+                )
     return None
 
 
@@ -113,7 +115,7 @@ def _beside_subject(
     names: frozenset[str],
     subject: tuple[str, ...],
 ) -> Found:
-    """Whether a value stands in the stretch of text about its row, or only in those of others."""
+    """Check if a value is in the text about its row, or only in that about others."""
     others = [w for s in asked.subjects if (w := _subject_words(s)) and w != subject]
     own: list[_Sentence] = []
     foreign: list[_Sentence] = []
@@ -148,7 +150,7 @@ def _by_siblings(
     having: Sequence[_Sentence],
     names: frozenset[str],
 ) -> Found:
-    """Return True if a value stands where the other values of its object do."""
+    """Check if a value occurs together with the other values of its object."""
     if not having or not names:
         return "unknown"
     leaf = asked.leaf
@@ -170,13 +172,13 @@ def _by_siblings(
 
 
 def _is_measured(leaf: Leaf) -> bool:
-    """Return True if a value is a figure with a unit, which tells what it is of."""
+    """Return True if a value is a figure with a unit, which identifies it."""
     figures = values_of(_worded(leaf))
     return bool(figures) and all(v.readings and v.dimension for v in figures)
 
 
 def _unrivalled(s: _Sentence, leaf: Leaf) -> bool:
-    """Return True if no other figure of the kind stands in a sentence with the value."""
+    """Return True if the sentence has no other figure of the kind."""
     mine = values_of(_worded(leaf))
     return not any(
         theirs.kind == value.kind and not equal(value, theirs)
@@ -186,16 +188,17 @@ def _unrivalled(s: _Sentence, leaf: Leaf) -> bool:
 
 
 def _near(s: _Sentence, leaf: Leaf, names: frozenset[str]) -> bool:
-    """Return True if a word of the name stands near the value."""
+    """Return True if a word of the name is near the value."""
     value = {stem(w) for w in _words(_worded(leaf))}
     places = [i for i, w in enumerate(s.words) if stem(w) in value]
     return any(
-        stem(w) in names and any(abs(i - j) <= _NEAR for j in places) for i, w in enumerate(s.words)
+        stem(w) in names and any(abs(i - j) <= _MAX_WORDS_TO_NAME for j in places)
+        for i, w in enumerate(s.words)
     ) or bool(values_of(leaf.value))
 
 
 def _has(s: _Sentence, leaf: Leaf) -> bool:
-    """Return True if a sentence has the value: its figures in any form, its words in a row."""
+    """Return True if a sentence has the value: its figures in any form, its words in sequence."""
     said = _worded(leaf)
     figures = values_of(said)
     if figures:
@@ -246,6 +249,6 @@ def _stems(text: str) -> frozenset[str]:
 
 
 def _subject_words(subject: str) -> tuple[str, ...]:
-    """The words that name a row: of one named by a number with its header, the number."""
+    """Return the words that name a row; for a number with a header, the number."""
     words = tuple(_words(subject))
     return words[-1:] if words and words[-1].isdigit() else words

@@ -1,4 +1,4 @@
-"""JSON with the place of each value."""
+"""JSON parser that keeps the place of each value."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _ENDS = {"{": "}", "[": "]"}
 
 
 class JsonText(NamedTuple):
-    """A JSON value; ``end`` is that of its text."""
+    """A JSON value; ``end`` is the end of its text."""
 
     node: Node
     start: int
@@ -25,17 +25,17 @@ class JsonText(NamedTuple):
 
 
 class _Broken(Exception):
-    """The text is no JSON from ``at`` on."""
+    """The text is not JSON from ``at`` on."""
 
     def __init__(self, at: int) -> None:
         self.at = at
 
 
 def find_json(text: str, start: int = 0, stop: int | None = None) -> list[JsonText]:
-    """The JSON objects and arrays in ``text[start:stop]``, in order, wherever they begin.
+    """Return the JSON objects and arrays in ``text[start:stop]``, in order.
 
-    A comma before a closing bracket is passed over. An object that the text ends within (a cut
-    answer) counts as far as it goes.
+    A comma before a closing bracket is ignored. A truncated object at the end of the text counts as
+    far as it goes.
     """
     stop = len(text) if stop is None else stop
     found: list[JsonText] = []
@@ -53,18 +53,18 @@ def find_json(text: str, start: int = 0, stop: int | None = None) -> list[JsonTe
 
 
 def _value(text: str, at: int, stop: int) -> tuple[Node, int]:
-    """The object or array at ``at``, without recursion, and where it ends."""
+    """Parse the object or array at ``at`` without recursion; return it and its end."""
     root: Node | None = None
     open_nodes: list[Node] = []
     name = ""
-    state = "value"  # what is expected: value, first, name, colon, next
+    state = "value"  # expected next: value, first, name, colon, next
     while True:
         token = _TOKEN.match(text, at, stop)
         if token is None:
             cut = not text[at:stop].strip() or _cut_string(text, at, stop)
             if root is not None and cut and root.kind == "object" and root.children:
                 rest = text[at:stop].strip()
-                if rest and state == "value":  # a string that the text ends within
+                if rest and state == "value":  # a string truncated by the end of the text
                     begin = text.index(rest, at) + 1
                     name = name if open_nodes[-1].kind == "object" else ""
                     cut_node = Node("text", begin, begin + len(rest) - 1, rest[1:])

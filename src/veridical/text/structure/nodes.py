@@ -1,4 +1,4 @@
-"""Trees of values with their places in a text, as JSON, YAML and XML hold them."""
+"""Trees of values with places, for JSON, YAML and XML."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Literal
 
 NodeKind = Literal["object", "array", "text", "number", "boolean", "null"]
 
-#: Levels of nesting that are read; what is nested deeper is not structured text.
+#: Maximum levels of nesting; deeper text does not count as structured.
 MAX_DEPTH = 64
 
 _PLAIN_NAME = re.compile(r"[^\W\d][\w-]*")
@@ -21,11 +21,11 @@ _NULLS = frozenset(["", "null", "~", "nil", "nan", "undefined", "n/a", "-", "–
 
 @dataclass(slots=True)
 class Node:
-    """A value at ``[start:end]``: of a string, what stands between its quotes.
+    """A value at ``[start:end]``; for a string, the text between its quotes.
 
     Attributes:
         value: the text of a leaf, unescaped.
-        children: of an object (name, node), of an array ("", node).
+        children: (name, node) of an object, ("", node) of an array.
     """
 
     kind: NodeKind
@@ -41,7 +41,7 @@ class Node:
 
 
 def scalar_kind(text: str) -> NodeKind:
-    """The kind of an unquoted value.
+    """Return the kind of an unquoted value.
 
     >>> [scalar_kind(x) for x in ("-1.5", "true", "~", "10 am")]
     ['number', 'boolean', 'null', 'text']
@@ -55,7 +55,7 @@ def scalar_kind(text: str) -> NodeKind:
 
 
 def join_name(path: str, name: str) -> str:
-    """The path of a value by its name within the value at ``path``.
+    """Return the path of a value by its name within the value at ``path``.
 
     >>> join_name("invoice", "total"), join_name("", "a.b"), join_name("x", "")
     ('invoice.total', '["a.b"]', 'x[""]')
@@ -69,7 +69,7 @@ def join_name(path: str, name: str) -> str:
 def leaves_of(
     node: Node, path: str = "", names: tuple[str, ...] = ()
 ) -> Iterator[tuple[str, tuple[str, ...], Node]]:
-    """Path, names from the outermost in, and node of each leaf, in order."""
+    """Yield path, names from the outermost, and node of each leaf, in order."""
     if node.is_leaf:
         yield path, names, node
         return
@@ -81,5 +81,5 @@ def leaves_of(
 
 
 def words_set(words: str) -> frozenset[str]:
-    """The words of a table."""
+    """Return the words of a table."""
     return frozenset(words.split())

@@ -1,4 +1,4 @@
-"""Lines of a name and a value: "Price: 45", "[opens] 10 = ...", "Price ..... 45"."""
+"""Lines with a name and a value, such as "Price: 45"."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _FEWEST = 2  # lines
 
 
 class NamedLine(NamedTuple):
-    """A line at ``[start:end]`` that names a value, the section it is in, and its form."""
+    """A line at ``[start:end]`` that names a value, with its section and form."""
 
     start: int
     end: int
@@ -38,7 +38,7 @@ class NamedLine(NamedTuple):
 
 
 def find_pairs(text: str, start: int, stop: int) -> list[list[NamedLine]]:
-    """The runs of lines in ``text[start:stop]`` that each are a name and a value."""
+    """Return the runs of lines in ``text[start:stop]`` with a name and a value each."""
     runs: list[list[NamedLine]] = []
     run: list[NamedLine] = []
     section = ""

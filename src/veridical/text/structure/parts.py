@@ -1,4 +1,4 @@
-"""Parts of a text that are structured: leaves, rows, and blocks of them."""
+"""Structured parts of a text: leaves, rows and blocks."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ class Leaf(NamedTuple):
     """A value at ``[start:end]`` of a text.
 
     Attributes:
-        path: names and places down to it: ``invoice.total``, ``items[0].name``, ``row[2].Price``.
+        path: path of names and indices: ``invoice.total``, ``items[0].name``, ``row[2].Price``.
         value: its text, unescaped and without decoration.
-        kind: of what ``null`` is nothing is stated.
+        kind: ``null`` states nothing.
         names: the words of its names or its header.
-        subject: what it belongs to: the row's first cell, or the name of its object.
-        statement: what it states, as a model should read it.
-        said: where ``value`` stands in ``statement``; both 0 where it does not.
-        row: which row of the block it is in.
+        subject: its row's first cell, or the name of its object.
+        statement: its statement, for a model.
+        said: place of ``value`` in ``statement``; both 0 if it is missing.
+        row: index of its row in the block.
     """
 
     path: str
@@ -34,7 +34,7 @@ class Leaf(NamedTuple):
 
 
 class Row(NamedTuple):
-    """A row, object or line at ``[start:end]``, and its leaves' names and values as a text."""
+    """A row, object or line at ``[start:end]``, with its leaves' names and values as text."""
 
     start: int
     end: int
@@ -52,17 +52,17 @@ class Block(NamedTuple):
 
     @property
     def leaves(self) -> tuple[Leaf, ...]:
-        """The leaves of all rows, in order."""
+        """Return the leaves of all rows, in order."""
         return tuple(leaf for row in self.rows for leaf in row.leaves)
 
 
 class Structured(NamedTuple):
-    """The structured parts of a text in order, and whether they are all of it."""
+    """The structured parts of a text in order, and True if they cover it."""
 
     blocks: tuple[Block, ...]
     whole: bool
 
     @property
     def leaves(self) -> tuple[Leaf, ...]:
-        """The leaves of all blocks, in order."""
+        """Return the leaves of all blocks, in order."""
         return tuple(leaf for block in self.blocks for leaf in block.leaves)

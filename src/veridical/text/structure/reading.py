@@ -1,4 +1,4 @@
-"""Reading of texts that are JSON, YAML, XML, tables or lines of names and values, or hold such."""
+"""Parsing of JSON, YAML, XML, tables and named lines in texts."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from veridical.text.structure.parts import Block, BlockKind, Row, Structured
 from veridical.text.structure.rows import rows_of_pairs, rows_of_table, rows_of_tree
 from veridical.text.structure.tables import find_html_tables, find_line_tables
 
-#: Characters of a text that is read; of a longer one the rest is prose.
+#: Maximum characters parsed; the rest of a longer text is prose.
 MAX_CHARACTERS = 2_000_000
 
 _FENCE = re.compile(r"[ \t]{0,8}(?P<fence>`{3,}|~{3,})[ \t]*(?P<language>[^\s`]*)[^\n]*")
@@ -28,7 +28,7 @@ _NAMED_LINE = re.compile(r"^[ \t]*(?:-[ \t]+)?([^\s:#][^:\n]{0,80}):(?=\s|$)", r
 
 
 class _Region(NamedTuple):
-    """A stretch of a text: a fence's content, or what is between fences."""
+    """A stretch of a text: a fence's content, or text between fences."""
 
     start: int
     end: int
@@ -38,7 +38,7 @@ class _Region(NamedTuple):
 
 
 def read_structure(text: str) -> Structured | None:
-    """The structured parts of ``text``; None where it is prose alone.
+    """Return the structured parts of ``text``; None if it is only prose.
 
     >>> found = read_structure('Here: {"total": 120.5}')
     >>> [(leaf.path, leaf.value, leaf.start, leaf.end) for leaf in found.leaves]
@@ -59,7 +59,7 @@ def _read(text: str) -> Structured | None:
             if kind is None:
                 continue
             found = _fenced(read, region.inner_start, region.inner_end, kind)
-            if len(found) == 1:  # the fence is no prose
+            if len(found) == 1:  # the fence is not prose
                 found = [found[0]._replace(start=region.start, end=region.end)]
             blocks += found
     blocks = [b for b in blocks if b.rows]
@@ -74,7 +74,7 @@ def _read(text: str) -> Structured | None:
 
 
 def _regions(text: str) -> Iterator[_Region]:
-    """Fences and what is between them. One that is not closed ends with the text."""
+    """Yield fences and the text between them; an unclosed fence ends with the text."""
     if "```" not in text and "~~~" not in text:
         yield _Region(0, len(text), 0, len(text), None)
         return
@@ -122,7 +122,7 @@ def _in_order(rows: tuple[Row, ...]) -> tuple[Row, ...]:
 
 
 def _plain(text: str, start: int, end: int) -> list[Block]:
-    """The blocks of a stretch without fences."""
+    """Return the blocks of a stretch without fences."""
     bare_start = start + len(text[start:end]) - len(text[start:end].lstrip())
     if bare_start >= end:
         return []
@@ -161,15 +161,17 @@ def _plain(text: str, start: int, end: int) -> list[Block]:
 
 
 def _tells(node: Node) -> bool:
-    """Return True if JSON within prose is data, and no citation or placeholder."""
+    """Return True if JSON within prose is data, not a citation or placeholder."""
     if node.kind == "object":
         return bool(node.children)
     return any(child.kind == "object" for _, child in node.children)
 
 
 def _is_yaml(text: str, start: int, end: int) -> bool:
-    """Return True if a text without a fence is configuration: its names are single words in small
-    letters, and there are several lines."""
+    """Return True if an unfenced text is configuration.
+
+    Its names are single lower-case words, and there are several lines.
+    """
     if _YAML_NAME.match(text, start, end) is None:
         return False
     names = [m[1] for m in _NAMED_LINE.finditer(text, start, end)]
@@ -197,7 +199,7 @@ def _moved(rows: tuple[Row, ...], by: int) -> tuple[Row, ...]:
 
 
 def _apart(blocks: list[Block]) -> list[Block]:
-    """The blocks in order, without those that begin within another."""
+    """Return the blocks in order, without those that begin within another."""
     kept_blocks: list[Block] = []
     for block in sorted(blocks, key=lambda b: (b.start, -b.end)):
         if not kept_blocks or block.start >= kept_blocks[-1].end:

@@ -1,4 +1,4 @@
-"""Rows and leaves of trees, tables and lines, in words."""
+"""Verbalised rows and leaves of trees, tables and lines."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from veridical.text.structure.wording import (
     words_of_header,
 )
 
-_MOST_LEAVES = 24  # of a row
-_MOST_CHARACTERS = 500  # of a row's values
+_MAX_LEAVES_PER_ROW = 24
+_MAX_ROW_CHARACTERS = 500  # of its values
 _LONGEST_SUBJECT = 80  # characters
 _SUBJECT_NAMES = ("name", "title", "label", "product", "item", "plan")
 _HOLDERS = words_set("attributes properties fields data info details result")
 _ORDER_NAMES = words_set("# no no. nr nr. pos pos. position place rank id index row")
 _COUNT_NAMES = words_set("# no no. nr nr. index row")
-_FEWEST_WORDS = 4  # of a value that is a sentence: "10 am" is not
-_MOST_NAMED_ROWS = 12  # of a table whose rows are listed
+_MIN_SENTENCE_WORDS = 4  # of a value; "10 am" is not a sentence
+_MAX_LISTED_ROWS = 12  # of a table, in its summary
 
 
 class _Place(NamedTuple):
@@ -39,13 +39,13 @@ class _Place(NamedTuple):
 
 
 def rows_of_tree(root: Node) -> tuple[Row, ...]:
-    """The rows of a tree: small objects and lists whole, what is larger by its parts."""
+    """Return the rows of a tree: small objects and lists whole, larger ones in parts."""
     groups = list(_groups(root, "", (), listed=False))
     return tuple(_row(group, i) for i, group in enumerate(groups))
 
 
 class _Group(NamedTuple):
-    """Leaves that stand in a row together, and whether it is one of a list."""
+    """Leaves of one row, and True if the row is part of a list."""
 
     node: Node
     places: list[_Place]
@@ -53,12 +53,15 @@ class _Group(NamedTuple):
 
 
 def _groups(node: Node, path: str, names: tuple[str, ...], *, listed: bool) -> Iterator[_Group]:
-    """Groups of leaves in order. Recursion is as deep as the tree, which is bounded."""
+    """Yield groups of leaves in order.
+
+    Recursion is as deep as the tree, which is bounded.
+    """
     if node.is_leaf:
         yield _Group(node, [_Place(path, names, node)], listed)
         return
-    first = [_Place(*x) for x in islice(leaves_of(node, path, names), _MOST_LEAVES + 1)]
-    small = len(first) <= _MOST_LEAVES and _size(first) <= _MOST_CHARACTERS
+    first = [_Place(*x) for x in islice(leaves_of(node, path, names), _MAX_LEAVES_PER_ROW + 1)]
+    small = len(first) <= _MAX_LEAVES_PER_ROW and _size(first) <= _MAX_ROW_CHARACTERS
     if small and not _lists_objects(node):
         if first:
             yield _Group(node, first, listed)
@@ -70,7 +73,7 @@ def _groups(node: Node, path: str, names: tuple[str, ...], *, listed: bool) -> I
         inner = names if array else (*names, name)
         if child.is_leaf and not array:
             run.append(_Place(place, inner, child))
-            if len(run) == _MOST_LEAVES or _size(run) > _MOST_CHARACTERS:
+            if len(run) == _MAX_LEAVES_PER_ROW or _size(run) > _MAX_ROW_CHARACTERS:
                 yield _Group(node, run, listed)
                 run = []
             continue
@@ -113,14 +116,14 @@ def _row(group: _Group, row: int) -> Row:
     first, last = group.places[0].node, group.places[-1].node
     start, end = first.start, last.end
     if group.node.children and len(group.places) > 1 and group.node.start <= start:
-        whole = list(islice(leaves_of(group.node), _MOST_LEAVES + 1))
+        whole = list(islice(leaves_of(group.node), _MAX_LEAVES_PER_ROW + 1))
         if len(whole) == len(group.places):
             start, end = group.node.start, max(group.node.end, end)
     return Row(start, end, text, tuple(leaves))
 
 
 def _shared(places: Sequence[_Place]) -> int:
-    """How many names from the outermost in all places have in common, but for the last."""
+    """Count the outermost names shared by all places, except the last."""
     if len(places) < 2:
         return 0
     depth = 0
@@ -139,7 +142,7 @@ def _listed(head: str, pieces: Sequence[str]) -> str:
 
 
 def _piece(name: str, value: str, kind: str) -> str:
-    """A name and its value within a row."""
+    """Return a name and its value as part of a row's text."""
     if kind == "boolean":
         return truth(name, value)
     name, unit = with_unit(name, value)
@@ -148,7 +151,7 @@ def _piece(name: str, value: str, kind: str) -> str:
 
 
 def _subject(group: _Group) -> tuple[_Place | None, str]:
-    """The leaf that names the object, and that name; ("", None) where none does."""
+    """Return the leaf that names the object, and that name; ("", None) without one."""
     direct = [p for p in group.places if p.node.kind in ("text", "number") and p.names]
     if len(group.places) < 2 or not direct:
         return None, ""
@@ -174,7 +177,7 @@ def _leaf(place: _Place, subject: str, row: int) -> Leaf:
 
 
 def leaf_of(path: str, node: Node, kind: str, names: str, subject: str, row: int) -> Leaf:
-    """A leaf with its statement: a value that is a sentence states itself."""
+    """Return a leaf with its statement; a value that is a sentence states itself."""
     value = " ".join(node.value.split())
     if kind == "null" or not value:
         return Leaf(path, node.value, node.start, node.end, "null", names, subject, "", (0, 0), row)
@@ -197,11 +200,11 @@ def leaf_of(path: str, node: Node, kind: str, names: str, subject: str, row: int
 
 
 def _states_itself(value: str) -> bool:
-    return len(value.split(None, _FEWEST_WORDS)) >= _FEWEST_WORDS and is_sentence(value)
+    return len(value.split(None, _MIN_SENTENCE_WORDS)) >= _MIN_SENTENCE_WORDS and is_sentence(value)
 
 
 def rows_of_table(table: TextTable) -> tuple[Row, ...]:
-    """The rows of a table, the header's first: it states how many rows there are."""
+    """Return the rows of a table; the header's row states the number of rows."""
     header = [c.text for c in table.header]
     rows = []
     if header:
@@ -231,15 +234,17 @@ def _table_row(cells: Sequence[TableCell], header: Sequence[str], i: int) -> Row
 
 
 def _counts_rows(column: int, name: str, value: str, row: int) -> bool:
-    """Return True for the number of a row in a first column that only counts the rows."""
+    """Return True for a running number in a first column."""
     return (
         not column and name.strip().lower() in _COUNT_NAMES and value.rstrip(".)") == str(row + 1)
     )
 
 
 def _label(cells: Sequence[TableCell], header: Sequence[str]) -> tuple[int, str]:
-    """The column that names a row, and the row's name: the first with words, or a number with its
-    header, but for one that only counts the rows."""
+    """Return the column that names a row, and the row's name.
+
+    It is the first column with words, or a number with its header, except a running number.
+    """
     if len(cells) < 2:
         return -1, ""
     first = header[0].strip().lower() if header else ""
@@ -256,16 +261,16 @@ def _label(cells: Sequence[TableCell], header: Sequence[str]) -> tuple[int, str]
 
 
 def _summary(table: TextTable) -> str:
-    """What a whole table states: how many rows it has, which, and where columns are extreme."""
+    """Describe a whole table: number of rows, their names, and extremes of columns."""
     count = len(table.rows)
-    if count > _MOST_NAMED_ROWS or len(table.header) < 2:
+    if count > _MAX_LISTED_ROWS or len(table.header) < 2:
         return f"The table has {count} rows."
     names = [_label(cells, [c.text for c in table.header])[1] for cells in table.rows]
     return f"The table has {count} rows: {', '.join(n for n in names if n)}."
 
 
 def rows_of_pairs(pairs: Sequence[NamedLine]) -> tuple[Row, ...]:
-    """A row for each line; a question and its answer are one statement."""
+    """Return a row for each line; a question and its answer are one statement."""
     rows: list[Row] = []
     i = 0
     while i < len(pairs):

@@ -1,4 +1,4 @@
-"""Tables in Markdown, HTML and delimited text, with the place of each cell."""
+"""Tables in Markdown, HTML and delimited text, with cell places."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _MOST_HEADER_WORDS = 6
 
 
 class TableCell(NamedTuple):
-    """A cell at ``[start:end]``, and its text without decoration."""
+    """A cell at ``[start:end]``, with its undecorated text."""
 
     start: int
     end: int
@@ -29,7 +29,7 @@ class TableCell(NamedTuple):
 
 
 class TextTable(NamedTuple):
-    """A table at ``[start:end]``; ``header`` is empty where it has none."""
+    """A table at ``[start:end]``; ``header`` is empty if there is none."""
 
     form: Literal["markdown", "html", "delimited"]
     start: int
@@ -39,7 +39,7 @@ class TextTable(NamedTuple):
 
 
 def find_html_tables(text: str) -> list[TextTable]:
-    """The HTML tables of ``text``. One that is not closed ends with the text."""
+    """Return the HTML tables of ``text``; an unclosed one ends with the text."""
     found: list[TextTable] = []
     if "<t" not in text and "<T" not in text:
         return found
@@ -106,7 +106,7 @@ def _table_of_rows(
 
 
 def find_line_tables(text: str, start: int = 0, stop: int | None = None) -> list[TextTable]:
-    """The Markdown and delimited tables in the lines of ``text[start:stop]``."""
+    """Return the Markdown and delimited tables in the lines of ``text[start:stop]``."""
     stop = len(text) if stop is None else stop
     found: list[TextTable] = []
     block: list[tuple[int, int]] = []
@@ -169,7 +169,7 @@ def _line_table(text: str, lines: list[tuple[int, int]], mark: str) -> Iterator[
 
 
 def _is_csv(text: str, rows: list[tuple[TableCell, ...]], width: int) -> bool:
-    """Return True if lines with commas are rows and not prose: no space follows most commas."""
+    """Return True if lines with commas are rows, as no space follows most commas."""
     if width == 2 and len(rows) < 3 and any(len(c.text.split()) > 3 for r in rows for c in r):
         return False
     gaps = spaced = 0
@@ -181,7 +181,7 @@ def _is_csv(text: str, rows: list[tuple[TableCell, ...]], width: int) -> bool:
 
 
 def _names_columns(rows: list[tuple[TableCell, ...]]) -> bool:
-    """Return True if the first row is a header: names, not figures, that differ."""
+    """Return True if the first row is a header: distinct names without figures."""
     names = [c.text for c in rows[0]]
     if any(len(n.split()) > _MOST_HEADER_WORDS or n.endswith(_SENTENCE_END) for n in names):
         return False
@@ -218,7 +218,7 @@ def _is_rule(line: str) -> bool:
 
 
 def _split(text: str, line: tuple[int, int], mark: str) -> tuple[TableCell, ...]:
-    """The cells of a line, trimmed, without the marks at its edges."""
+    """Return the stripped cells of a line, without the marks at its edges."""
     start, stop = line
     raw = text[start:stop].rstrip()
     places: list[tuple[int, int]] = []
@@ -256,7 +256,7 @@ def _cell(text: str, start: int, end: int, mark: str) -> TableCell:
 
 
 def undecorated(text: str) -> str:
-    """``text`` without the marks of emphasis and inline code.
+    """Remove marks of emphasis and inline code from ``text``.
 
     >>> undecorated("**Free** `x_1` *now*")
     'Free x_1 now'

@@ -1,4 +1,4 @@
-"""Names and values of structured texts in words that a model reads as a statement."""
+"""Verbalisation of structured names and values for models."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from functools import lru_cache
 from veridical.text.structure.nodes import TRUE, words_set
 
 _PARTS = re.compile(r"[_\-./\s]+|(?<=[a-z\d])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
-#: Units that stand at the end of a name ("weight_g"), as they are written after a figure.
+#: Units at the end of a name ("weight_g"), as written after a figure.
 _UNITS = {
     unit: unit
     for unit in words_set(
@@ -54,18 +54,18 @@ _DAYS = {
     for short in (day[:3].lower(), day[:4].lower(), day.lower())
 } | {"tues": "Tuesday", "thurs": "Thursday"}
 _FIRST = {"is": "is", "are": "are", "was": "was", "were": "were", "can": "can", "has": "has"}
-#: Names of values that are the answer itself: they are no part of what is stated.
+#: Names of values that are the answer itself, and not part of its statement.
 _GENERIC = words_set(
     "answer answers response result output text content message reply value summary explanation "
     "final finalanswer statement claim sentence description reasoning key facts points"
 )
-#: Names of what holds values, which are no part of what is stated either.
+#: Names of containers of values, which are not part of a statement either.
 _HOLDERS = words_set("data body items list results payload attributes properties fields tool call")
 
 
 @lru_cache(maxsize=4096)
 def words_of_name(name: str) -> str:
-    """A name in words.
+    """Split a name into words.
 
     >>> words_of_name("rainCoverIncluded"), words_of_name("from_IATA")
     ('rain cover included', 'from IATA')
@@ -75,12 +75,12 @@ def words_of_name(name: str) -> str:
 
 
 def is_generic(name: str) -> bool:
-    """Return True if a name says only that this is the answer."""
+    """Return True if a name only marks the answer."""
     return all(w in _GENERIC for w in words_of_name(name).lower().split())
 
 
 def named(names: Sequence[str]) -> str:
-    """The names of a value from the outermost in, as words, without those that say nothing.
+    """Join the names of a value from the outermost, as words, without generic ones.
 
     >>> named(("answer", "invoice", "total"))
     'invoice total'
@@ -97,7 +97,7 @@ def named(names: Sequence[str]) -> str:
 
 
 def with_unit(name: str, value: str) -> tuple[str, str]:
-    """A name without the unit at its end, and that unit.
+    """Split the unit from the end of a name.
 
     >>> with_unit("weight g", "940"), with_unit("option g", "blue")
     (('weight', 'g'), ('option g', ''))
@@ -110,7 +110,7 @@ def with_unit(name: str, value: str) -> tuple[str, str]:
 
 
 def worded_value(value: str, unit: str) -> str:
-    """A value as texts write it: dates by the name of the month, amounts with commas.
+    """Format a value as in prose: dates by the name of the month, amounts with commas.
 
     >>> worded_value("2025-06-12T07:55", ""), worded_value("2350", "euros")
     ('12 June 2025, 07:55', '2,350')
@@ -122,8 +122,9 @@ def worded_value(value: str, unit: str) -> str:
 
 
 def words_of_header(name: str) -> str:
-    """A header as the name of a value: in small letters, but for names and short forms; days of
-    the week in full.
+    """Format a header as the name of a value.
+
+    It is in lower case, except names and abbreviations; days of the week are spelled out.
 
     >>> words_of_header("Price per month"), words_of_header("DB"), words_of_header("Tue")
     ('price per month', 'DB', 'Tuesday')
@@ -137,7 +138,7 @@ def words_of_header(name: str) -> str:
 
 
 def truth(name: str, value: str) -> str:
-    """A name that is true or false, as a clause.
+    """Format a boolean name as a clause.
 
     >>> truth("rain cover included", "false"), truth("is vegan", "true")
     ('rain cover is not included', 'is vegan')
@@ -162,10 +163,10 @@ def truth(name: str, value: str) -> str:
 
 
 def capital(text: str) -> str:
-    """``text`` with a capital letter in front."""
+    """Capitalise the first letter of ``text``."""
     return text[:1].upper() + text[1:]
 
 
 def closed(text: str) -> str:
-    """``text`` with a full stop."""
+    """Add a full stop to ``text`` if it has none."""
     return text if text.rstrip(" \"'”’)*_").endswith((".", "!", "?", "。")) else f"{text}."

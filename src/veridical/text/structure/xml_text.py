@@ -1,5 +1,7 @@
-"""XML with the place of each value. Entities other than those of single characters stay as they
-are, and no declaration is followed."""
+"""XML parser that keeps the place of each value.
+
+Only entities of single characters are resolved, and declarations are ignored.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,7 @@ _TOKEN = re.compile(
 _ATTRIBUTE = re.compile(rf"({_NAME})\s{{0,9}}=\s{{0,9}}(?:\"([^\"<]*)\"|'([^'<]*)')")
 _ENDS = {"<!--": "-->", "<![CDATA[": "]]>", "<?": "?>", "<!": ">"}
 _ROOT = re.compile(rf"<(?:\?xml\b|{_NAME}[\s>/])")
-#: Elements of pages, which mark up prose.
+#: HTML elements, which mark up prose.
 _HTML = words_set(
     "a abbr address article aside b big blockquote body br button caption center cite code dd "
     "details div dl dt em figure font footer form h1 h2 h3 h4 h5 h6 head header hr html i img "
@@ -26,7 +28,7 @@ _HTML = words_set(
 
 
 class XmlText(NamedTuple):
-    """An XML document; ``end`` is that of its text."""
+    """An XML document; ``end`` is the end of its text."""
 
     node: Node
     start: int
@@ -34,7 +36,7 @@ class XmlText(NamedTuple):
 
 
 class _Open:
-    """An element that has not ended yet."""
+    """An element that is still open."""
 
     __slots__ = ("inner", "name", "node", "parts")
 
@@ -46,9 +48,9 @@ class _Open:
 
 
 def find_xml(text: str, start: int = 0, stop: int | None = None) -> XmlText | None:
-    """The XML document that ``text[start:stop]`` begins with; None where there is none.
+    """Parse the XML document at the start of ``text[start:stop]``; None if there is none.
 
-    Names of elements that occur several times in one are arrays. Elements of HTML are prose.
+    Repeated elements become arrays. HTML elements are prose.
     """
     stop = len(text) if stop is None else stop
     first = re.compile(r"\s*").match(text, start, stop)
@@ -112,7 +114,7 @@ def _closed(text: str, element: _Open, end: int) -> Node:
 
 
 def _grouped(node: Node) -> Node:
-    """The node with what occurs several times by one name as an array."""
+    """Merge repeated children of the node into arrays."""
     by_name: dict[str, list[Node]] = {}
     for name, child in node.children:
         by_name.setdefault(name, []).append(child)

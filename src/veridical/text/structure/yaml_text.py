@@ -1,7 +1,7 @@
-"""The part of YAML that answers and configuration use, with the place of each value.
+"""Subset of YAML used by answers and configuration, with value places.
 
-Read are mappings and lists by indentation, plain and quoted values, block values and flow lists.
-Anchors, tags and references are not followed.
+Supported are mappings and lists by indentation, plain and quoted values, block values and flow
+lists. Anchors, tags and references are not resolved.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class _Broken(Exception):
 
 
 def read_yaml(text: str, start: int = 0, stop: int | None = None) -> Node | None:
-    """The mapping or list that ``text[start:stop]`` is; None where it is no such thing."""
+    """Parse ``text[start:stop]`` as a mapping or list; None if it is neither."""
     stop = len(text) if stop is None else stop
     lines = _lines(text, start, stop)
     if not lines:
@@ -67,7 +67,7 @@ class _Reader:
         self.at = 0
 
     def block(self, indent: int, depth: int) -> Node:
-        """The mapping or list whose lines begin at ``indent``."""
+        """Parse the mapping or list whose lines begin at ``indent``."""
         if depth > MAX_DEPTH:
             raise _Broken
         first = self._lines[self.at]
@@ -129,7 +129,7 @@ class _Reader:
         return self._lines[self.at] if self.at < len(self._lines) else None
 
     def _nested(self, indent: int, depth: int, end: int) -> Node:
-        """What stands below a name or an item without a value."""
+        """Parse the content below a name or an item without a value."""
         line = self._line()
         if line is not None and line.indent > indent:
             return self.block(line.indent, depth + 1)
@@ -159,7 +159,7 @@ class _Reader:
             if raw[0] == "[" and raw[-1] == "]":
                 return self._flow(start, end)
             raise _Broken
-        # a plain value goes on in lines that are indented more
+        # a plain value continues in lines with more indentation
         while (more := self._line()) is not None and more.indent > indent:
             if _KEY.match(text, more.start, more.end) or _ITEM.match(text, more.start, more.end):
                 raise _Broken

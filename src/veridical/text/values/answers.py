@@ -1,4 +1,4 @@
-"""Short answers: are two of them the same, whatever their notation?"""
+"""Equality of short answers in any notation."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from veridical.text.values.folding import folded, lowered
 from veridical.text.values.places import Text, placed
 from veridical.text.values.value import Value, equal
 
-_MAX_ANSWER = 300  # characters of what is compared as a short answer
+_MAX_ANSWER = 300  # characters of a short answer
 _MAX_TEXT = 20_000
 _MAX_JSON = 20_000
 _MAX_ITEMS = 30
@@ -45,14 +45,14 @@ _EITHER = re.compile(r"(?<![^\W_])(?:or|either|oder|ou)(?![^\W_])", re.I)
 _NOT = re.compile(r"(?<![^\W_])(?:not|never|neither|nor|isn't|nicht|kein\w*)(?![^\W_])", re.I)
 _BULLET = re.compile(r"\s*(?:[-*•]|\d{1,2}[.)])\s+")
 _SEPARATOR = re.compile(r"\s*(?:,\s*(?:and\s+|und\s+|et\s+|y\s+)?|;|\band\b|\bund\b|\n)\s*")
-#: Questions that one value answers.
+#: Questions with a single value as answer.
 _ASKS_VALUE = re.compile(
     r"\b(?:how (?:many|much|long|old|far|tall|high|big|large|heavy|deep|wide|fast|often)|when|"
     r"(?:what|which) (?:year|date|day|time|share|percentage|number|price|age))\b",
     re.I,
 )
 _LOOK_BACK = 40
-#: What stands before the number that a calculation ends in.
+#: Text before the final number of a calculation.
 _RESULT = re.compile(
     r"(?:=|\b(?:makes?|equals?|gives?|totals?|results?|leaves?|so|therefore|thus|hence)\b)[^\d=]*$",
     re.I,
@@ -63,7 +63,7 @@ _WORD = re.compile(r"[^\W_]+")
 
 
 def final_answer(text: str) -> str:
-    """The part of ``text`` that gives its answer: after "answer:", in a box, or all of it."""
+    """Return the answer in ``text``: after "answer:", in a box, or all of it."""
     text = text.strip()
     if len(text) > _MAX_TEXT:
         text = text[-_MAX_TEXT:]
@@ -79,7 +79,7 @@ def final_answer(text: str) -> str:
 
 
 def _braced(text: str, start: int) -> str | None:
-    """What stands up to the brace that closes the one before ``start``."""
+    """Return the text up to the brace that closes the one before ``start``."""
     depth = 1
     for i in range(start, min(len(text), start + _MAX_ANSWER)):
         depth += (text[i] == "{") - (text[i] == "}")
@@ -102,11 +102,11 @@ def _unwrapped(text: str) -> str:
 
 @kept
 def same_answer(question: str, answer: str, other: str) -> bool | None:
-    """Return whether two short answers say the same; None where their notation does not tell.
+    """Return True if two short answers are equal, None if their notation does not decide.
 
-    Compared are JSON values (keys in any order), options by their letters, yes and no,
-    expressions, numbers with units, dates and times, and lists in any order. Of an answer with a
-    mark ("The answer is", a box) the part after it counts.
+    Comparisons cover JSON values (keys in any order), options by letter, yes and no, expressions,
+    numbers with units, dates and times, and lists in any order. In an answer with a mark ("The
+    answer is", a box) the part after it counts.
     """
     if (found := _same_json(answer, other)) is not None:
         return found
@@ -135,7 +135,7 @@ def _figures_differ(question: str, a: str, b: str) -> bool:
 
 
 def _signs(text: str) -> str:
-    """Signs that change what short answers say."""
+    """Return the signs that change the meaning of short answers."""
     text = plain_math(folded(text)).strip(_EDGE)
     signs = "+-*/^()[]{}<>=%$€£°" + (".,:" if any(c.isdigit() for c in text) else "")
     return "".join(c for c in text if c in signs)
@@ -234,7 +234,7 @@ def _same_lists(a: str, b: str) -> bool | None:
 
 
 def _items(text: str) -> list[str] | None:
-    """The items of a list, in normal form; None for any other text."""
+    """Return the normalised items of a list; None for any other text."""
     lines = [line for line in text.split("\n") if line.strip()]
     if len(lines) > 1:
         if not all(_BULLET.match(line) for line in lines):
@@ -250,12 +250,12 @@ def _items(text: str) -> list[str] | None:
     if len(lines) == 1 and any(len(p.split()) > 3 for p in pieces):
         return None
     if any(c.isdigit() for p in pieces for c in p) and len(lines) == 1:
-        return None  # dates and amounts have commas of their own
+        return None  # dates and amounts contain commas
     return [_normal(p) for p in pieces]
 
 
 def _same_values(question: str, a: str, b: str) -> bool | None:
-    """Compare answers of which one at least is nothing but one value."""
+    """Compare answers of which at least one is a single value."""
     one, other = placed(_math_text(a)), placed(_math_text(b))
     mine, yours = _outer(one), _outer(other)
     if not mine or not yours:
@@ -287,13 +287,13 @@ def _same_values(question: str, a: str, b: str) -> bool | None:
 
 
 def _math_text(text: str) -> str:
-    """``text`` with its fractions as they are written in prose: "3/4", "1 3/4"."""
+    """Convert fractions in ``text`` to their prose form: "3/4", "1 3/4"."""
     plain = re.sub(r"\(\((-?\d+)\)/\((-?\d+)\)\)", r"\1/\2", plain_math(folded(text)))
     return re.sub(r"\((\d+)\+(\d+/\d+)\)", r"\1 \2", plain)
 
 
 def _outer(text: Text) -> list[Value]:
-    """Values that are not inside another."""
+    """Return the values that are not nested in another."""
     found: list[Value] = []
     for value in text.values:
         if not found or value.start >= found[-1].end:
@@ -302,7 +302,7 @@ def _outer(text: Text) -> list[Value]:
 
 
 def _only(text: Text, value: Value) -> bool:
-    """Return True if a text says nothing but one value, apart from a word or two about it."""
+    """Return True if a text is only one value, apart from a word or two."""
     rest = text.text[: value.start] + " " + text.text[value.end :]
     if re.search(r"[=+*^\\√()\[\]{}<>]|\d", rest.replace("()", "")):
         return False

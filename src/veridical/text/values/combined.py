@@ -21,10 +21,10 @@ _ORDINAL_MARK = re.compile(r"(?:st|nd|rd|th)(?![^\W_])")
 
 
 class Combined(Quantities):
-    """Reading of values that several numbers form, at a place of a text."""
+    """Parser of values made of several numbers."""
 
     def _quantities(self, at: int, numeral: Numeral | None = None) -> list[Value]:
-        """The value at ``at``, with what it is part of."""
+        """Parse the value at ``at``, including the value that contains it."""
         low = self.low
         if numeral is None and low[at].isdigit():
             years = years_at(low, at)
@@ -102,7 +102,7 @@ class Combined(Quantities):
         return [Value(years.start, years.end, "date", years.years, years.dates)]
 
     def _bare_pair(self, at: int) -> list[Value]:
-        """ "3-1", "120/80", "1:3": numbers whose order counts; "3-5" may be a range too."""
+        """Parse "3-1", "120/80", "1:3": ordered pairs; "3-5" may also be a range."""
         low = self.low
         match = _PAIR_BARE.match(low, at)
         if match is None:
@@ -161,7 +161,7 @@ class Combined(Quantities):
         return Value(q.start, q.end, "coordinate", (reading,))
 
     def _compound(self, first: Quantity) -> Value | None:
-        """ "2 hours and 15 minutes", "5 feet 10 inches" as one amount."""
+        """Parse "2 hours and 15 minutes" or "5 feet 10 inches" as one amount."""
         unit = first.unit
         if unit is None or unit.dimension not in ("time", "length", "mass"):
             return None
@@ -194,7 +194,7 @@ class Combined(Quantities):
         return self._with_cues(Value(first.start, end, kind, (reading,)))
 
     def _joined(self, first: Quantity) -> list[Value]:
-        """A range, a change from one amount to another, or a ratio from ``first`` on."""
+        """Parse a range, a change from one amount to another, or a ratio from ``first`` on."""
         low = self.low
         end = first.end
         if low[end : end + 1] not in (" ", "-", "/", ":"):
@@ -264,7 +264,7 @@ class Combined(Quantities):
         return [self._with_cues(whole), replace(a, per=per), b]
 
     def _ratio(self, first: Quantity) -> list[Value]:
-        """ "Two of three", "3 in 10"."""
+        """Parse "Two of three" or "3 in 10"."""
         low = self.low
         if not first.bare:
             return []
@@ -307,7 +307,7 @@ class Combined(Quantities):
 
 
 def _scaled_like(first: Quantity, second: Quantity) -> Quantity:
-    """``first`` in the scale of ``second``: "40 to 50 million"."""
+    """Return ``first`` in the scale of ``second``: "40 to 50 million"."""
     numeral = second.numeral
     head = re.match(r"[\d.,]+", numeral.text)
     base = None

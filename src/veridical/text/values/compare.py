@@ -1,4 +1,4 @@
-"""Comparison of the values of a statement with those of its sources."""
+"""Comparison of a statement's values with those of its sources."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from veridical.text.values.value import Value, equal
 
 Status = Literal["found", "computed", "wrong", "absent", "open"]
 
-_MAX_VALUES = 100  # of a statement; a longer one is compared piece by piece
+_MAX_VALUES = 100  # of a statement; a longer one is compared in pieces
 _MAX_LENGTH = 2_000  # characters
-_MAX_DERIVED = 1_000  # values of an answer that a computation is looked for
-_MAX_PLACES = 160  # of a number that are looked at for another one beside it
+_MAX_DERIVED = 1_000  # values of an answer with a search for computations
+_MAX_PLACES = 160  # of a number, searched for another one next to it
 _MAX_RIVALS = 400  # cells of a value's row and column
 _MAX_NEIGHBOURS = 60
 _COVERED = 0.62
 _COVERED_UNIT = 0.6
-_COVERED_ALONE = 0.34  # where the sources have one value of the kind only
-_CELL_WORDS = 4  # of a table cell; a longer one is a text of its own
-_FEW = 30  # values of sources that all are operands
+_COVERED_ALONE = 0.34  # if the sources have only one value of the kind
+_CELL_WORDS = 4  # of a table cell; a longer one is a text
+_MAX_ALL_OPERANDS = 30  # source values that are all used as operands
 _DOZEN = 12
 _NONE: frozenset[str] = frozenset()
-_SMALL = 4  # numbers in words up to this are often no figure
+_MAX_AMBIGUOUS_NUMBER = 4  # numbers in words up to this are often not figures
 _CONTRAST = re.compile(
     r"(?<![^\W_])(?:unlike|than|compared|versus|vs|instead|rather|other|not|both|respectively)"
     r"(?![^\W_])",
@@ -41,7 +41,7 @@ _NUMBER_OF = re.compile(
 )
 _PRICE = re.compile(r"(?<![^\W_])(?:cost|price|pay|paid|kost|preis|coût|cuest)", re.I)
 _PRONOUN = re.compile(r"(?<![^\W_])(?:he|she|they|his|her|their|who|whose)(?![^\W_])", re.I)
-#: Before the number of a source: "according to document 1".
+#: Text before the number of a source: "according to document 1".
 _SOURCE_NUMBER = re.compile(
     r"(?<![^\W_])(?:documents?|sources?|passages?|contexts?|docs?|references?|excerpts?)"
     r"(?: (?:no\.?|number))? ?[\[(#]?$",
@@ -56,15 +56,15 @@ _DENIED = re.compile(
 
 
 class ValueFinding(NamedTuple):
-    """What the sources say of a value.
+    """Result of looking up a value in the sources.
 
     Attributes:
-        value: of the statement.
-        status: ``found``, ``computed``, ``wrong`` (the sources have another one in its place),
-            ``absent``, or ``open`` where a small number in words need not be a figure.
-        source, start, end: the place in a source that it rests on; source -1 for none.
+        value: value of the statement.
+        status: ``found``, ``computed``, ``wrong`` (the sources have another value in its place),
+            ``absent``, or ``open`` if a small number in words need not be a figure.
+        source, start, end: the supporting place in a source; source -1 for none.
         computed: the derivation of a computed value.
-        unit: it is the unit, not the number, that is wrong.
+        unit: True if the unit, not the number, is wrong.
     """
 
     value: Value
@@ -79,12 +79,12 @@ class ValueFinding(NamedTuple):
 def findings(
     answer: str, sentence: tuple[int, int], question: str, texts: tuple[str, ...]
 ) -> list[ValueFinding]:
-    """What the sources say of each value in ``answer[start:end]``, in order.
+    """Look up each value in ``answer[start:end]`` in the sources, in order.
 
     Args:
         answer: the whole answer.
-        sentence: offsets of the statement in it.
-        question: what was asked; its words tell what a bare value is about.
+        sentence: offsets of the statement in the answer.
+        question: the question, whose words identify a bare value.
         texts: the sources.
     """
     text, sources = placed(answer), source_values(texts)
@@ -95,7 +95,7 @@ def findings(
 
 
 def _pieces(text: Text, start: int, end: int) -> list[tuple[int, int]]:
-    """A statement, in pieces where it is too long for one."""
+    """Split a statement that is too long into pieces."""
     if end - start <= _MAX_LENGTH and len(text.within(start, end)) <= _MAX_VALUES:
         return [(start, end)]
     bounds = text.bounds[bisect_right(text.bounds, start) : bisect_left(text.bounds, end)]
@@ -134,7 +134,7 @@ class _Statement:
 
     @cached_property
     def _stated(self) -> dict[ValuePlace, list[int]]:
-        """Values of the statement by the places of the equal ones of the sources."""
+        """Map places of equal source values to the statement's values."""
         found: dict[ValuePlace, list[int]] = {}
         for j in self.indices:
             for place in self.sources.same(self.text.values[j]):
@@ -169,7 +169,7 @@ class _Statement:
         return self._operands_used(found)
 
     def _inside(self, i: int) -> list[int]:
-        """The values that are part of value ``i``."""
+        """Return the values nested in value ``i``."""
         values, end = self.text.values, self.text.values[i].end
         following = takewhile(lambda j: values[j].start < end, range(i + 1, self.indices[-1] + 1))
         return [j for j in following if values[j].end <= end]
@@ -178,7 +178,7 @@ class _Statement:
         return bool(value.parts) and bool(self.sources.pairs.get(value.parts[::-1]))
 
     def _operands_used(self, found: list[ValueFinding]) -> list[ValueFinding]:
-        """Numbers of the statement that a derivation rests on are no claims of their own."""
+        """Drop numbers of the statement that are only operands of a derivation."""
         used = " ".join(f.computed for f in found)
         if not used:
             return found
@@ -235,12 +235,12 @@ class _Statement:
             return self._at(value, "found", bare)
         if value.spelt and value.kind == "count" and not value.per:
             amount = value.amount
-            if amount is not None and amount <= _SMALL:
+            if amount is not None and amount <= _MAX_AMBIGUOUS_NUMBER:
                 return ValueFinding(value, "open")
         return ValueFinding(value, "absent")
 
     def _priced(self, value: Value) -> list[ValuePlace]:
-        """Places of a price whose currency the statement leaves out: "plan A costs 10"."""
+        """Return places of a price whose currency the statement omits: "plan A costs 10"."""
         if value.kind != "count" or value.noun or value.label or not _PRICE.search(self.string):
             return []
         if value.written is None:
@@ -250,8 +250,10 @@ class _Statement:
         return [place for place, theirs in money if theirs.amount == value.amount]
 
     def _bare(self, value: Value) -> ValuePlace | None:
-        """A place of the same number without unit and noun, for one with a unit: "ten minutes"
-        for "50 minutes, the first ten at 240 degrees"."""
+        """Return a place of the same number without unit and noun.
+
+        Example: "ten minutes" for "50 minutes, the first ten at 240 degrees".
+        """
         if value.kind not in ("duration", "measure") or value.written is None:
             return None
         for place in self.sources.written.get(value.written, ())[:_DOZEN]:
@@ -261,12 +263,12 @@ class _Statement:
         return None
 
     def _both_years(self, value: Value) -> list[ValuePlace]:
-        """Places of the two ends of a span of years, where both are stated."""
+        """Return places of the two ends of a span of years, if both are stated."""
         places = [self.sources.equals(year, self.string) for year in value.years()]
         return places[0] if len(places) == 2 and all(places) else []
 
     def _apart(self, value: Value) -> ValuePlace | None:
-        """A place of the first number of a pair whose second stands in the same sentence."""
+        """Return a place of a pair's first number, with the second in the same sentence."""
         sources = self.sources
         first, second = (sources.written.get(n, [])[:_MAX_PLACES] for n in value.parts)
         held: dict[tuple[int, int], list[ValuePlace]] = {}
@@ -278,7 +280,7 @@ class _Statement:
         return None
 
     def _sentence_of(self, place: ValuePlace) -> tuple[int, int]:
-        """The source of a place, and where the sentence around it begins."""
+        """Return the source of a place, and the start of its sentence."""
         text = self.sources.texts[place.source]
         return place.source, text.sentence(text.starts[place.at])[0]
 
@@ -296,14 +298,14 @@ class _Statement:
     def _question_has(self, value: Value) -> bool:
         if self.question is None:
             return False
-        if len(self.question.values) > _FEW:
+        if len(self.question.values) > _MAX_ALL_OPERANDS:
             return bool(source_values((self.question.text,)).same(value))
         return any(equal(value, asked) for asked in self.question.values)
 
     # owners
 
     def _owner(self, i: int) -> frozenset[str]:
-        """Words about value ``i`` in its clause of the statement, or its row."""
+        """Return the words about value ``i`` in its clause of the statement, or its row."""
         text = self.text
         value = text.values[i]
         cell = text.cell(value.start)
@@ -318,8 +320,10 @@ class _Statement:
     def _rival_owner(
         self, i: int, places: list[ValuePlace], owner: frozenset[str]
     ) -> ValuePlace | None:
-        """A value of the sources that the words about value ``i`` belong to, instead of any of
-        ``places``, which belong to others."""
+        """Return a source value that the words about value ``i`` belong to instead.
+
+        All ``places`` of the value itself then belong to others.
+        """
         if not owner or self._contrasts or len(places) > 6:
             return None
         value = self.text.values[i]
@@ -337,8 +341,10 @@ class _Statement:
         return result
 
     def _mutual(self, i: int, place: ValuePlace, rival: ValuePlace) -> bool:
-        """Return False if the statement has the rival's value too, and does not give it to the
-        owner of ``place`` in a clause of its own."""
+        """Return False if the statement also has the rival's value, for another owner.
+
+        It then does not give it to the owner of ``place`` in a separate clause.
+        """
         stated = self._stated.get(rival)
         if not stated:
             return True
@@ -356,7 +362,7 @@ class _Statement:
         here = text.values[place.at]
         context = owner | (self._asked if len(owner) < 2 else frozenset())
         unlabelled = (cell := text.cell(here.start)) is not None and not cell.row.strip()
-        # of a record, words of its other fields stand among those of the owner
+        # in a record, words of its other fields are among those of the owner
         in_record = self.text.cell(value.start) is not None
         for j in self._rivals(text, place.at):
             theirs = text.owner(j)
@@ -385,15 +391,18 @@ class _Statement:
         return None
 
     def _other_name(self, text: Text, i: int, mine: frozenset[str], other: frozenset[str]) -> bool:
-        """Return True if the statement names the owner of a rival only, by ``other``, and not that
-        of value ``i``, by ``mine``."""
+        """Return True if the statement names only the rival's owner, ``other``, and not
+        ``mine``.
+        """
         if not mine or not other or mine & (self.words | self._asked) or not other <= self.words:
             return False
         start, end = text.sentence(text.values[i].start)
         return not (_PRONOUN.search(text.text[start:end]) or other & text.stems(start, end))
 
     def _rivals(self, text: Text, i: int) -> list[int]:
-        """Values near value ``i``: of its table, or of its and the neighbouring sentences."""
+        """Return values near value ``i``: of its table, or of its and the neighbouring
+        sentences.
+        """
         value = text.values[i]
         if text.cell(value.start) is not None:
             return text.beside(i, _MAX_RIVALS)
@@ -405,7 +414,9 @@ class _Statement:
     # another value in its place
 
     def _about(self, i: int) -> frozenset[str]:
-        """Words that tell what value ``i`` is, of its clause, else of the sentence or question."""
+        """Return words that identify value ``i``: of its clause, else of the sentence or
+        question.
+        """
         words = self._owner(i)
         if len(words) < 2:
             words = words | self.words
@@ -416,8 +427,7 @@ class _Statement:
         return words
 
     def _instead(self, i: int, value: Value) -> tuple[ValuePlace, bool] | None:
-        """A value of the sources in the place that the statement gives to ``value``, and whether
-        it differs in its unit only."""
+        """Return the source value in the place of ``value``, and True if only its unit differs."""
         sources = self.sources
         words = self._about(i)
         if not words:
@@ -466,7 +476,7 @@ class _Statement:
         return place, same and value.readings[0] != sources.value(place).readings[0]
 
     def _lone(self, value: Value) -> tuple[ValuePlace, bool] | None:
-        """The only value of the sources, where neither text says anything else."""
+        """Return the only value of the sources, if neither text states anything else."""
         texts = [t for t in self.sources.texts if t.values]
         if len(texts) != 1 or len(texts[0].values) != 1 or texts[0].stems(0, len(texts[0].text)):
             return None
@@ -475,7 +485,7 @@ class _Statement:
         return (place, False) if value.comparable(theirs) else None
 
     def _announced(self, value: Value, place: ValuePlace) -> bool:
-        """Return True if the statement has words of an operation that the source lacks there."""
+        """Return True if the statement announces an operation that the source lacks there."""
         mine = cues_of(self.string) - {"count", "product", "quotient"}
         text = self.sources.texts[place.source]
         start, end = text.sentence(self.sources.value(place).start)
@@ -490,7 +500,7 @@ class _Statement:
 
     @staticmethod
     def _same_noun(value: Value, theirs: Value, words: frozenset[str]) -> bool:
-        """Return False if both count things and not the same ones."""
+        """Return False if both count different things."""
         if value.dimension or theirs.dimension or value.kind != "count":
             return True
         if value.spelt and value.amount is not None and value.amount <= _DOZEN:
@@ -524,23 +534,24 @@ class _Statement:
 
     @cached_property
     def _factors(self) -> list[Stated]:
-        """Counts of the statement and values of the question, which may multiply or divide."""
+        """Return counts of the statement and values of the question, as possible factors."""
         counts = [v for j in self.indices if (v := self.text.values[j]).kind == "count"]
-        found = [Stated(v, self._text(v), 1.0, (-2, 0)) for v in counts[:_FEW]]
+        found = [Stated(v, self._text(v), 1.0, (-2, 0)) for v in counts[:_MAX_ALL_OPERANDS]]
         if self.question is not None:
             text = self.question.text
             found += [
-                Stated(v, text[v.start : v.end], 0.9, (-1, 0)) for v in self.question.values[:_FEW]
+                Stated(v, text[v.start : v.end], 0.9, (-1, 0))
+                for v in self.question.values[:_MAX_ALL_OPERANDS]
             ]
         return found
 
     def _relevant(self) -> list[Operand]:
-        """Amounts of the sources that are about the statement, the nearest first."""
+        """Return amounts of the sources related to the statement, the nearest first."""
         sources = self.sources
         words = self.words | self._asked
         found: list[Stated] = []
         places = sources.about(words)
-        if sum(len(t.values) for t in sources.texts) <= _FEW:
+        if sum(len(t.values) for t in sources.texts) <= _MAX_ALL_OPERANDS:
             everywhere = [
                 ValuePlace(s, i) for s, t in enumerate(sources.texts) for i in range(len(t.values))
             ]
@@ -562,7 +573,7 @@ class _Statement:
         return operands_of(found)
 
     def _counted(self, value: Value) -> ValueFinding | None:
-        """A number of rows of a table, or of items of a list, that the sources do not state."""
+        """Find a number of table rows or list items that the sources do not state."""
         if value.kind != "count" or not value.noun or value.amount is None:
             return None
         counting = _NUMBER_OF.search(self.string)

@@ -1,4 +1,4 @@
-"""Derivation of a value from values of the sources: sums, differences, shares, dates."""
+"""Derivation of a value from source values: sums, differences, shares, dates."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from veridical.text.values.value import Amount, Value
 _MAX_OPERANDS = 18
 _TOLERANCE = Fraction(1, 1000)
 _ROUNDING, _TINY = 1e-4, 1e-12
-_SIGNIFICANT = 3  # digits from which a result is seldom equal by chance
+_MIN_SIGNIFICANT_DIGITS = 3  # of a result that is rarely equal by chance
 _PER_YEAR = {"month": 12, "week": 52, "day": 365, "quarter": 4}
 _PERIOD = {name: UNITS[name].factor for name in ("hour", "day", "week", "month", "year")}
 _RATES = {
@@ -27,7 +27,7 @@ _RATES = {
     ("second", "minute"): 60,
 }
 
-#: Dimensions whose amounts are a product (or with "/" a quotient) of two others.
+#: Dimensions with amounts that are a product (or with "/" a quotient) of two others.
 _MEASURES = {
     "speed": ("length", "/", "time"),
     "length": ("speed", "*", "time"),
@@ -35,11 +35,11 @@ _MEASURES = {
     "power": ("energy", "/", "time"),
     "energy": ("power", "*", "time"),
 }
-#: "A ticket costs", "50 euros a person": an amount of one such thing.
+#: "A ticket costs", "50 euros a person": an amount per thing.
 _ONE_OF = re.compile(r"(?<![^\W_])(?:an?|one|per|each|every) ([^\W\d_]{3,30})(?![^\W_])", re.I)
 _PERSON = frozenset(["person", "head", "piece", "item", "unit"])
 
-#: Words of a statement by the operation they may announce.
+#: Words of a statement by the operation they announce.
 CUES: dict[str, re.Pattern[str]] = {
     name: re.compile(rf"(?<![^\W_])(?:{words})(?![^\W_])", re.I)
     for name, words in {
@@ -68,7 +68,7 @@ CUES: dict[str, re.Pattern[str]] = {
 
 
 class Stated(NamedTuple):
-    """A value with its text, its weight and the source and sentence (or table) it stands in."""
+    """A value with its text, weight, source and sentence (or table)."""
 
     value: Value
     text: str
@@ -90,10 +90,10 @@ class Operand(NamedTuple):
 
 
 class _Goal(NamedTuple):
-    """An amount to derive, give or take ``slack``.
+    """A target amount of a derivation, with tolerance ``slack``.
 
-    What a computation gives is first compared as a binary number, with the bounds ``low`` and
-    ``high`` that are wide enough for its rounding; where it lies between, the amount decides.
+    A result is first compared as a float with the bounds ``low`` and ``high``, which allow for
+    rounding; if it lies between them, the exact amount decides.
     """
 
     amount: Fraction
@@ -115,7 +115,7 @@ class _Goal(NamedTuple):
 
 
 def _kin(a: Operand, b: Operand) -> bool:
-    """Return True if two plain counts may be added: the same things, or one sentence or table."""
+    """Return True if two plain counts may be added: same things, sentence or table."""
     if a.dimension or a.where == b.where:
         return True
     return bool(a.value.noun) and a.value.noun[:4] == b.value.noun[:4]
@@ -135,12 +135,12 @@ _DOWN = re.compile(
 
 @lru_cache(maxsize=256)
 def cues_of(text: str) -> frozenset[str]:
-    """Names of the operations that words of ``text`` announce."""
+    """Return the names of the operations that words of ``text`` announce."""
     return frozenset(name for name, pattern in CUES.items() if pattern.search(text))
 
 
 def operands_of(values: Iterable[Stated], most: int = _MAX_OPERANDS) -> list[Operand]:
-    """The amounts among ``values`` (each with its text and weight), the weightiest first."""
+    """Return the amounts among ``values`` (with text and weight), the largest weights first."""
     found: dict[tuple[Fraction, str, tuple[int, int]], Operand] = {}
     for value, text, weight, where in values:
         if value.kind in ("identifier", "version", "pair", "range", "coordinate", "ordinal"):
@@ -168,7 +168,7 @@ def operands_of(values: Iterable[Stated], most: int = _MAX_OPERANDS) -> list[Ope
 
 
 def significant(value: Value) -> int:
-    """Significant digits of the number as written."""
+    """Return the number of significant digits as written."""
     amount = value.written if value.written is not None else value.amount
     if amount is None or amount == 0:
         return 0
@@ -186,14 +186,14 @@ def derivation(
     factors: Sequence[Operand] = (),
     statement: str = "",
 ) -> str | None:
-    """How ``value`` follows from ``operands``, as "30 + 12 = 42", or None.
+    """Derive ``value`` from ``operands``, as "30 + 12 = 42", or return None.
 
     Args:
         value: a value of a statement.
-        operands: amounts of the sources that are about the same matter.
+        operands: amounts of the sources on the same topic.
         cues: operations that the statement announces (see :func:`cues_of`).
-        factors: small numbers of the statement and question that may multiply or divide.
-        statement: its words tell the direction of a change.
+        factors: small numbers of the statement and question, as possible factors.
+        statement: its words show the direction of a change.
     """
     base = _direction(statement)
     ones = _one_of(statement)
@@ -226,7 +226,7 @@ def derivation(
 
 @lru_cache(maxsize=64)
 def _direction(statement: str) -> int:
-    """1 if words of ``statement`` tell of a rise, -1 of a fall, 0 of both or neither."""
+    """Return 1 if ``statement`` describes a rise, -1 for a fall, 0 for both or neither."""
     down = _DOWN.search(statement) is not None
     up = _UP.search(statement) is not None
     return 0 if up == down else (1 if up else -1)
@@ -234,7 +234,7 @@ def _direction(statement: str) -> int:
 
 @lru_cache(maxsize=64)
 def _one_of(statement: str) -> frozenset[str]:
-    """The things that ``statement`` may give the amount of one of."""
+    """Return the things for which ``statement`` may give the amount per thing."""
     return frozenset(match[1].lower() for match in _ONE_OF.finditer(statement))
 
 
@@ -252,7 +252,7 @@ def _derived(
     ones: frozenset[str],
 ) -> str | None:
     goal = target.low
-    specific = significant(value) >= _SIGNIFICANT
+    specific = significant(value) >= _MIN_SIGNIFICANT_DIGITS
     measured = target.dimension not in ("", "year")
     slack = _TOLERANCE * abs(goal) if goal.denominator != 1 else Fraction(0)
     if value.approx:
@@ -419,7 +419,7 @@ def _products(
                 if factor > 0 and aim.hit(a.amount * factor) and (specific or sign == "*" or cues):
                     word = {"*": "of", "+": "more than", "-": "less than"}[sign]
                     return f"{s.text} {word} {a.text} = {_written(value)}"
-    if "product" in cues:  # scaled: "for ten" of a recipe for four
+    if "product" in cues:  # scaled: "for ten" from a recipe for four
         for a in operands:
             if a.dimension != target.dimension or not target.dimension:
                 continue
@@ -439,7 +439,7 @@ def _measures(
     aim: _Goal,
     cues: frozenset[str],
 ) -> str | None:
-    """A speed as a length by a time, a length as a speed times a time, and the like."""
+    """Derive a speed from a length and a time, a length from a speed and a time, and so on."""
     first, sign, second = _MEASURES[target.dimension]
     for a in operands:
         for b in operands:
@@ -459,7 +459,7 @@ def _of_one(
     aim: _Goal,
     ones: frozenset[str],
 ) -> str | None:
-    """An amount of one thing as that of several by their number: 12 euros for 60 and 5 tickets."""
+    """Derive an amount per thing: 12 euros from 60 euros and 5 tickets."""
     for b in operands:
         noun = b.value.noun
         if b.dimension or b.amount <= 1 or not noun:
@@ -518,7 +518,7 @@ def _quotients(
 
 
 def _spans(value: Value, target: Amount, operands: Sequence[Operand], aim: _Goal) -> str | None:
-    """Years and times of day apart, as a duration or a plain number of years."""
+    """Derive a duration or number of years from years or times of day."""
     years = [o for o in operands if o.dimension == "year"]
     for a, b in combinations(years, 2):
         apart = abs(a.amount - b.amount)
@@ -548,7 +548,7 @@ def _spans(value: Value, target: Amount, operands: Sequence[Operand], aim: _Goal
 
 
 def _moved(target: Amount, operands: Sequence[Operand]) -> str | None:
-    """A year or time of day that lies a duration after or before another."""
+    """Derive a year or time of day from another one and a duration."""
     goal = target.low
     shown = str(goal) if target.dimension == "year" else f"{int(goal) // 60}:{int(goal) % 60:02d}"
     unit = Fraction(31_557_600) if target.dimension == "year" else Fraction(60)

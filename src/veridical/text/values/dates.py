@@ -1,4 +1,4 @@
-"""Dates and times of day at a place of a text."""
+"""Parsing of dates and times of day."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _CLOCK = re.compile(
 
 
 class DateFound(NamedTuple):
-    """A date in ``[start:end]``: its readings as parts and as years."""
+    """A date in ``[start:end]`` with its readings as parts and as years."""
 
     start: int
     end: int
@@ -67,7 +67,7 @@ def _found(start: int, end: int, *dates: DateParts) -> DateFound:
 
 
 def date_at(low: str, at: int) -> DateFound | None:
-    """The date whose figures begin at ``at``; a bare year only where little else fits."""
+    """Parse the date whose figures begin at ``at``; a bare year only if little else fits."""
     if match := _ISO.match(low, at):
         if match[1]:
             real = _real((int(match[1]), int(match[2]), int(match[3])))
@@ -129,7 +129,7 @@ def _not_modal(low: str, end: int) -> bool:
 
 
 def spelt_day(low: str, start: int, end: int, day: int) -> DateFound | None:
-    """The date of an ordinal in words: "the twenty-third of September 1942"."""
+    """Parse the date of an ordinal in words: "the twenty-third of September 1942"."""
     match = _SPELT_DAY.match(low, end)
     if match is None or not 1 <= day <= 31:
         return None
@@ -138,7 +138,7 @@ def spelt_day(low: str, start: int, end: int, day: int) -> DateFound | None:
 
 
 def years_at(low: str, at: int) -> DateFound | None:
-    """A year, decade, century or span of years at ``at``."""
+    """Parse a year, decade, century or span of years at ``at``."""
     if match := _DECADE.match(low, at):
         first = int(match[1])
         return DateFound(
@@ -175,7 +175,7 @@ def years_at(low: str, at: int) -> DateFound | None:
 
 
 def century(low: str, end: int, number: int) -> tuple[Amount, int] | None:
-    """The years of a century after its ordinal, and where it ends."""
+    """Return the years of a century after its ordinal, and its end."""
     match = _CENTURY.match(low, end)
     if match is None or not 1 <= number <= 30:
         return None
@@ -189,7 +189,7 @@ def century(low: str, end: int, number: int) -> tuple[Amount, int] | None:
 
 
 def clock_at(low: str, at: int) -> tuple[int, tuple[Amount, ...]] | None:
-    """Where a time of day at ``at`` ends, and its readings in minutes."""
+    """Return the end of a time of day at ``at``, and its readings in minutes."""
     match = _CLOCK.match(low, at)
     if match is None:
         return None

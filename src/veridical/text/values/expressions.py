@@ -1,4 +1,4 @@
-"""Short mathematical expressions in LaTeX or plain notation, compared by value."""
+"""Short mathematical expressions in LaTeX or plain notation, compared numerically."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from math import isfinite, pi, sqrt
 
 _MAX_LENGTH = 200
 _MAX_DEPTH = 30
-#: Values given to variables, the same for both sides.
+#: Values of variables, equal for both sides.
 _POINTS = (0.37, 1.91, 2.73)
 _COMMANDS = (
     # of a string whose backslashes are doubled
@@ -41,7 +41,7 @@ _OPENS, _CLOSES = "([{", ")]}"
 
 
 def plain_math(text: str) -> str:
-    """``text`` with LaTeX commands in plain notation."""
+    """Convert LaTeX commands in ``text`` to plain notation."""
     for pattern, new in _COMMANDS:
         text = pattern.sub(new, text)
     for _ in range(4):  # nested fractions
@@ -56,9 +56,9 @@ def plain_math(text: str) -> str:
 
 
 def same_expression(one: str, other: str) -> bool | None:
-    """Return whether two expressions, intervals, tuples or sets are equal.
+    """Return True if two expressions, intervals, tuples or sets are equal.
 
-    None where one of them is no expression.
+    The result is None if one of them is not an expression.
     """
     if max(len(one), len(other)) > _MAX_LENGTH:
         return None
@@ -90,7 +90,7 @@ def _is_math(text: str, plain: str) -> bool:
 
 
 def _parts(text: str) -> tuple[str, list[str], str] | None:
-    """The brackets and items of an interval, tuple or set; rows of a matrix count as items."""
+    """Return the brackets and items of an interval, tuple or set; a matrix's items are its rows."""
     text = text.strip()
     if ";" in text and text[:1] not in _OPENS:
         text = f"({text.replace(';', ',')})"
@@ -132,7 +132,7 @@ def _same_item(x: str, y: str) -> bool:
 
 
 def _values(text: str) -> list[float] | None:
-    """The value of an expression at each of a few points, or None."""
+    """Evaluate an expression at a few points, or return None."""
     tokens = _tokens(text)
     if not tokens:
         return None

@@ -1,4 +1,4 @@
-"""Texts in one form for reading values: lower case, ASCII digits and signs, same length."""
+"""Normalised texts for parsing values, of the same length."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _SPECIAL = {
 
 
 class _Folding(dict[int, int]):
-    """Code point to code point, filled as characters are met."""
+    """A map of code points, filled on demand."""
 
     def __missing__(self, code: int) -> int:
         char = chr(code)
@@ -42,8 +42,10 @@ _EMPHASIS = re.compile(
 
 
 def folded(text: str) -> str:
-    """``text`` with digits, signs and spaces of any script as those of ASCII, and with spaces in
-    the place of emphasis; no other place changes."""
+    """Convert digits, signs and spaces of any script to ASCII, and emphasis to spaces.
+
+    All offsets stay.
+    """
     if not text.isascii():
         text = text.translate(_FOLDING)
     if "*" in text or "_" in text:
@@ -57,7 +59,7 @@ def _plain(match: re.Match[str]) -> str:
 
 
 def lowered(text: str) -> str:
-    """Lower case of the same length."""
+    """Return the lower case of the same length."""
     low = text.lower()
     if len(low) == len(text):
         return low

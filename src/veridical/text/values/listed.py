@@ -1,4 +1,4 @@
-"""Numbers of things that a source lists and does not count: rows of a table, names after "are"."""
+"""Counts of listed things: table rows, or names after "are"."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from typing import NamedTuple
 
 from veridical.text.values.places import Text, stem
 
-_MAX_HEADS = 20  # places of a noun that a list is looked for after
+_MAX_HEADS = 20  # places of a noun, searched for a list after it
 _MAX_LIST = 2_000  # characters
 _MAX_WORDS = 5  # of an item; a longer one is a clause
-_SHORTEST = 3  # characters of a noun's stem
-#: Headers of a column of names, whatever they are of.
+_MIN_STEM_CHARACTERS = 3
+#: Headers of a column of names of any kind.
 _NAMES = frozenset(["name", "names", "person", "full name", "title"])
 _ROWS = frozenset(["rows", "entries", "records"])
-#: Between a noun and its list: "the speakers of the day are", '"speakers": ["'.
+#: Text between a noun and its list: "the speakers of the day are", '"speakers": ["'.
 _HEAD = re.compile(
     r"[^\W\d_]*(?:[ -][^\W\d_]{1,20}){0,4}?"
     r"(?:[\"']?(:)\s{0,4}\[?\s{0,4}| (include[sd]?|including|namely):? "
@@ -27,7 +27,10 @@ _BETWEEN = re.compile(r",\s*(?:and|und|et|y)\s+|,|\s(?:and|und|et|y|&)\s")
 
 
 class Listed(NamedTuple):
-    """So many rows or items in ``[start:end]``; ``sure`` where any other number is wrong."""
+    """A number of rows or items in ``[start:end]``.
+
+    ``sure`` is True if any other number is wrong.
+    """
 
     number: int
     start: int
@@ -37,7 +40,7 @@ class Listed(NamedTuple):
 
 
 def listed_rows(text: Text, noun: str) -> Listed | None:
-    """The rows of the only table of ``text``, if the things ``noun`` names have one each."""
+    """Return the rows of the only table of ``text``, if each is one of ``noun``."""
     firsts = text.row_names
     if not firsts or firsts[0].table != firsts[-1].table:
         return None
@@ -54,9 +57,9 @@ def listed_rows(text: Text, noun: str) -> Listed | None:
 
 
 def listed_items(text: Text, noun: str) -> Listed | None:
-    """The items of a list in ``text`` that ``noun`` heads: "the speakers are Ann, Bo and Cy"."""
+    """Return the items of a list that ``noun`` introduces: "the speakers are Ann, Bo and Cy"."""
     start = stem(noun)
-    at = text.low.find(start) if len(start) >= _SHORTEST else -1
+    at = text.low.find(start) if len(start) >= _MIN_STEM_CHARACTERS else -1
     for _ in range(_MAX_HEADS):
         if at < 0:
             return None
@@ -71,7 +74,7 @@ def listed_items(text: Text, noun: str) -> Listed | None:
 
 
 def _items(rest: str, capitals: bool) -> int:
-    """The number of items that ``rest`` begins with; 0 where it begins with no list."""
+    """Count the items at the start of ``rest``; 0 if it is not a list."""
     at = number = 0
     while bullet := _BULLET.match(rest, at):
         at, number = bullet.end(), number + 1

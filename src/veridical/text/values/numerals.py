@@ -1,4 +1,4 @@
-"""Numbers at a place of a text: figures in several styles, English words, Roman numerals."""
+"""Parsing of numerals: figures, English words and Roman numerals."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _ONLY_POWER = re.compile(r"10(?:\^\{?([+-]?\d{1,3})\}?(?!\d)|([⁻⁺]?[⁰¹²�
 _SUPERSCRIPTS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺", "0123456789-+")
 _VULGAR = re.compile(rf" ?([{''.join(VULGAR)}])")
 _OVER = re.compile(r" (\d{1,3})/(\d{1,3})(?![\d/])")
-#: Where emphasis ends between a number and its scale are blanks.
+#: Emphasis marks between a number and its scale become blanks.
 _SCALE = re.compile(
     rf"(?: {{0,6}}|-)({'|'.join(sorted(SCALES, key=len, reverse=True))})(?![^\W\d_])"
 )
@@ -50,7 +50,7 @@ _LIST_OPENS, _LIST_CLOSES = "([{", ")]}"
 
 
 class Numeral(NamedTuple):
-    """A number in ``[start:end]``; ``step`` is half of its last digit's place."""
+    """A number in ``[start:end]``; ``step`` is half of its last digit's unit."""
 
     start: int
     end: int
@@ -65,7 +65,7 @@ class Numeral(NamedTuple):
 
 @lru_cache(maxsize=8192)
 def _amounts(token: str) -> tuple[tuple[Fraction, ...], Fraction] | None:
-    """Readings of figures, and half of the last digit's place."""
+    """Return the readings of figures, and half of the last digit's unit."""
     if token.isdigit():
         return (Fraction(int(token)),), _HALF
     grouped = token.replace(" ", "").replace("'", "")
@@ -91,7 +91,7 @@ def _amounts(token: str) -> tuple[tuple[Fraction, ...], Fraction] | None:
 
 
 def base_amount(token: str) -> Fraction | None:
-    """The amount of figures without a scale."""
+    """Return the amount of figures without a scale."""
     read = _amounts(token) if token else None
     return read[0][0] if read else None
 
@@ -104,7 +104,10 @@ def leading_point(low: str, at: int) -> bool:
 
 
 def figures(low: str, at: int, short_scale: bool) -> Numeral | None:
-    """The number in figures at ``at``; ``short_scale``: "m" after it is a million."""
+    """Parse the number in figures at ``at``.
+
+    With ``short_scale`` an "m" after it means million.
+    """
     power = _ONLY_POWER.match(low, at)
     if power:
         exponent = int((power[1] or power[2]).translate(_SUPERSCRIPTS))
@@ -171,7 +174,7 @@ def _part(match: re.Match[str]) -> Fraction:
 
 
 def _scale(low: str, end: int, short_scale: bool) -> tuple[int, int]:
-    """Factor of the scale words after a number, and where they end."""
+    """Return the factor of the scale words after a number, and their end."""
     factor = 1
     char = low[end : end + 1]
     if not char:
@@ -197,7 +200,7 @@ def _scale(low: str, end: int, short_scale: bool) -> tuple[int, int]:
 
 
 def spelt(low: str, at: int) -> Numeral | None:
-    """The number in English words that begins at ``at``."""
+    """Parse the number in English words that begins at ``at``."""
     total = current = 0
     amount: Fraction | None = None
     end = at
@@ -310,7 +313,7 @@ _ROMAN_DIGITS = {"I": 1, "V": 5, "X": 10, "L": 50, "C": 100, "D": 500, "M": 1000
 
 
 def roman(token: str) -> int | None:
-    """The number of a Roman numeral in capitals, or None."""
+    """Return the value of a Roman numeral in capitals, or None."""
     if not _ROMAN.fullmatch(token):
         return None
     values = [_ROMAN_DIGITS[c] for c in token]

@@ -1,4 +1,4 @@
-"""Statements that have the words of a source sentence in another order."""
+"""Statements with a source sentence's words in another order."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _JOINT = re.compile(
 )
 _MAX_TOKENS = 60
 _MIN_TOKENS = 4
-#: Words that say the same both ways round.
+#: Words of symmetric relations.
 _SYMMETRIC = re.compile(
     r"(?<![^\W_])(?:met|meets?|married|marry|between|with|near|equals?|similar|same|differs?|"
     r"differ|borders?|adjacent|either|neither|both|together|versus|vs|spoke|talked|played|"
@@ -30,7 +30,7 @@ _SYMMETRIC = re.compile(
 _DROPPED = frozenset(["and", "but", "while", "the", "a", "an", "then", "also", "und", "y", "et"])
 
 
-#: Words that begin what tells where, when or how.
+#: Words that begin an adverbial of place, time or manner.
 _FRONT = frozenset([
     "in", "on", "at", "by", "from", "to", "for", "with", "after", "before", "since", "until",
     "during", "under", "over", "through", "as", "of", "when", "if", "because", "although",
@@ -65,7 +65,7 @@ _DEFINITE = frozenset([
 
 
 class Turned(NamedTuple):
-    """A source sentence at ``[start:end]`` whose words a statement has in another order."""
+    """A source sentence at ``[start:end]`` whose words a statement reorders."""
 
     source: int
     start: int
@@ -73,12 +73,12 @@ class Turned(NamedTuple):
 
 
 def turned_round(statement: str, texts: tuple[str, ...]) -> Turned | None:
-    """The source sentence that ``statement`` turns round: "A beat B" for "B beat A".
+    """Return the source sentence that ``statement`` reverses: "A beat B" for "B beat A".
 
-    Both have the same words, apart from articles and "and", and blocks of them have changed places
-    around others that have not. Adverbs, clauses and items of a list may stand anywhere, the two
-    sides of a symmetric relation may change places, and so may what "is" makes one of a certain
-    thing ("Accra is the capital of Ghana").
+    Both have the same words, apart from articles and "and", and blocks of words are swapped around
+    others. Adverbs, clauses and items of a list may be anywhere. The two sides of a symmetric
+    relation may be swapped, and so may the sides of a definite "is" ("Accra is the capital of
+    Ghana").
     """
     tokens = _tokens(statement)
     if not _MIN_TOKENS <= len(tokens) <= _MAX_TOKENS:
@@ -110,7 +110,7 @@ def _low(text: str) -> str:
 
 
 def _pieces(text: str, start: int, end: int) -> list[tuple[int, int]]:
-    """The sentence, and its parts between semicolons."""
+    """Return the sentence, and its parts between semicolons."""
     pieces = [(start, end)]
     at = start
     for match in re.compile(r";").finditer(text, start, end):
@@ -127,9 +127,12 @@ def _tokens(text: str, lists: bool = True) -> list[str]:
 
 @lru_cache(maxsize=2_048)
 def _tokens_once(text: str, lists: bool) -> tuple[str, ...]:
-    """The words that count, items of ``lists`` ("red, blue and green") in alphabetical order."""
+    """Return the counted words, with items of ``lists`` in alphabetical order.
+
+    Example of a list: "red, blue and green".
+    """
     found: list[str] = []
-    items: list[str] = []  # of the list that is open, the last word may end it
+    items: list[str] = []  # of the open list, which the last word may end
     joined = False
     for match in _PIECE.finditer(lowered(folded(text))):
         word = match[0]
@@ -148,7 +151,7 @@ def _tokens_once(text: str, lists: bool) -> tuple[str, ...]:
 
 
 def _same(statement: str, sentence: str) -> bool:
-    """Return True if the other order may mean the same: no two things have changed places."""
+    """Return True if the other order may have the same meaning: no two things are swapped."""
     if _SYMMETRIC.search(statement):
         return True
     if sorted(_clauses(statement)) == sorted(_clauses(sentence)):
@@ -171,8 +174,7 @@ def _same(statement: str, sentence: str) -> bool:
 
 
 class _Exchange(NamedTuple):
-    """Blocks of words that have changed places, the words before them, and those between the first
-    two."""
+    """Swapped blocks of words, the words before them, and those between the first two."""
 
     blocks: list[list[str]]
     before: list[str]
@@ -180,7 +182,7 @@ class _Exchange(NamedTuple):
 
 
 def _replaced(mine: list[str], theirs: list[str]) -> _Exchange | None:
-    """Blocks that have changed places among words that stay where they are."""
+    """Find swapped blocks among words that keep their order."""
     runs: list[tuple[int, int]] = []
     for i, (word, other) in enumerate(zip(mine, theirs, strict=True)):
         if word == other:
@@ -197,8 +199,10 @@ def _replaced(mine: list[str], theirs: list[str]) -> _Exchange | None:
 
 
 def _exchanged(mine: list[str], theirs: list[str]) -> _Exchange | None:
-    """Two blocks, as short as may be, that have changed places around some words; two figures
-    also where none stands between them."""
+    """Find two shortest blocks swapped around some words.
+
+    Two figures may be adjacent.
+    """
     n = len(mine)
     first = next(i for i in range(n) if mine[i] != theirs[i])
     last = next(i for i in range(n, 0, -1) if mine[i - 1] != theirs[i - 1])
@@ -216,12 +220,12 @@ def _exchanged(mine: list[str], theirs: list[str]) -> _Exchange | None:
 
 
 def _adverbial(block: list[str]) -> bool:
-    """Return True if a block tells where, when or how, and may stand anywhere."""
+    """Return True if a block is an adverbial of place, time or manner, with a free position."""
     return block[0] in _FRONT or (len(block) == 1 and block[0].endswith("ly"))
 
 
 def _definite(block: list[str], text: str) -> bool:
-    """Return True if a text has a block as one certain thing: a name, a figure, "the" thing."""
+    """Return True if a text has a block as one definite thing: a name, a figure, "the" thing."""
     if block[0][0].isdigit():
         return True
     before = ""

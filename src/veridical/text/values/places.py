@@ -1,4 +1,4 @@
-"""Places of values in a text: the sentence, clause, row and column that own each of them."""
+"""Owners of values in a text: sentence, clause, row and column."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from veridical.text.values.tables import Cell, cells_of
 from veridical.text.values.value import Value
 
 _STEM = 6
-_MAX_SENTENCE = 600  # characters; a longer one without a full stop is cut
+_MAX_SENTENCE = 600  # characters; a longer one without a full stop is split
 _WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)?")
 _SENTENCE_END = re.compile(
     r"(?<=[^\W\d_]{3}[.!?])(?=[\s\"')\]]+\S)|(?<=\d[.!?])(?=\s+[A-Z(\"'])|(?<=[)\]%\"'][.!?])(?=\s)"
@@ -38,7 +38,7 @@ _MAX_KEY = 80  # characters before a value that may be its key
 _KEY_LINE = re.compile(r"[\s*#-]*[^\n:]{1,60}: *['\"]?")
 _LINE_REST = re.compile(r"['\"]? *,? *(?:\n|$)")
 #: A letter that names one of several things: "plan A", 'group "B"'. "I" is a pronoun, and "A"
-#: before a capital an article of a title.
+#: before a capital is an article in a title.
 _LETTERED = re.compile(
     r"(?<![^\W_])([^\W\d_]{2,30})[ -]{1,4}[\"'(]?([B-HJ-Z]|A(?! [A-Z]))(?![\w-])"
 )
@@ -98,7 +98,7 @@ _STOP = FUNCTION_WORDS | AUXILIARIES | _GENERIC | frozenset(["it's", "is", "are"
 
 @lru_cache(maxsize=16_384)
 def stem(word: str) -> str:
-    """``word`` in lower case without its inflection, roughly."""
+    """Return ``word`` in lower case, roughly without its inflection."""
     if len(word) > 3:
         if word[-2:] in ("'s", "’s"):
             word = word[:-2]
@@ -123,14 +123,14 @@ def _stems_of(word: str) -> tuple[str, ...]:
 
 
 def _lettered(text: str, start: int, end: int) -> Iterator[str]:
-    """Stems of nouns in ``[start:end]`` with the letters after them, as "plan a"."""
+    """Yield stems of nouns in ``[start:end]`` with the letters after them, as "plan a"."""
     for match in _LETTERED.finditer(text, start, end):
         for noun in _stems_of(lowered(match[1])):
             yield f"{noun} {match[2].lower()}"
 
 
 class Owner(NamedTuple):
-    """Words about a value: of its clause or row, of its sentence or table, and its names."""
+    """Words about a value: of its clause or row, sentence or table, and names."""
 
     near: frozenset[str]
     wide: frozenset[str]
@@ -138,7 +138,7 @@ class Owner(NamedTuple):
 
 
 class Text:
-    """A text with its values, and on demand what owns each."""
+    """A text with its values and, on demand, their owners."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -160,7 +160,7 @@ class Text:
 
     @property
     def bounds(self) -> list[int]:
-        """Offsets at which sentences begin, and the end of the text."""
+        """Return the offsets of sentence starts, and the end of the text."""
         if self._bounds is None:
             bounds = [0]
             for match in _SENTENCE_END.finditer(self._folded):
@@ -176,21 +176,21 @@ class Text:
         return self._bounds
 
     def sentence(self, at: int) -> tuple[int, int]:
-        """The sentence around offset ``at``."""
+        """Return the sentence around offset ``at``."""
         i = max(1, min(bisect_right(self.bounds, at), len(self.bounds) - 1))
         return self.bounds[i - 1], self.bounds[i]
 
     def sentences(self) -> list[tuple[int, int]]:
-        """All sentences in order."""
+        """Return all sentences in order."""
         return list(zip(self.bounds, self.bounds[1:], strict=False))
 
     def within(self, start: int, end: int) -> list[int]:
-        """Indices of the values in ``[start:end]``."""
+        """Return the indices of the values in ``[start:end]``."""
         first, last = bisect_left(self.starts, start), bisect_left(self.starts, end)
         return list(range(first, last))
 
     def stems(self, start: int, end: int) -> frozenset[str]:
-        """Stems of the content words in ``[start:end]``, those of values left out."""
+        """Return the stems of the content words in ``[start:end]``, without those of values."""
         key = start, end
         known = self._words.get(key)
         if known is None:
@@ -208,7 +208,7 @@ class Text:
         return known
 
     def names(self, start: int, end: int) -> frozenset[str]:
-        """Stems of words with a capital in ``[start:end]``, the first word left out if common."""
+        """Return the stems of capitalised words in ``[start:end]``, except a common first word."""
         known = self._names.get((start, end))
         if known is None:
             known = self._names[start, end] = frozenset(self._capitals(start, end))
@@ -226,7 +226,7 @@ class Text:
             first = False
 
     def cell(self, at: int) -> Cell | None:
-        """The table cell or JSON leaf around offset ``at``."""
+        """Return the table cell or JSON leaf around offset ``at``."""
         i = bisect_right(self._cell_starts, at) - 1
         if i < 0 or self.cells[i].end <= at:
             return None
@@ -234,14 +234,17 @@ class Text:
 
     @cached_property
     def in_cells(self) -> list[int]:
-        """Indices of the values in cells."""
+        """Return the indices of the values in cells."""
         if not self.cells:
             return []
         return [i for i, start in enumerate(self.starts) if self.cell(start) is not None]
 
     def beside(self, i: int, most: int) -> list[int]:
-        """Indices of the values of the row and the column of value ``i``, which is in a cell; of
-        more than ``most`` those of the row before those of the column."""
+        """Return the indices of the values in the row and the column of value ``i``.
+
+        Value ``i`` is in a cell. Of more than ``most``, those of the row precede those of the
+        column.
+        """
         cell = self.cell(self.starts[i])
         assert cell is not None
         columns, lines = self._lined_up
@@ -254,7 +257,7 @@ class Text:
     def _lined_up(
         self,
     ) -> tuple[dict[tuple[int, int, str], list[int]], dict[tuple[int, int], list[int]]]:
-        """The values of each column, and of the cells with a header of each row, in order."""
+        """Return the values of each column, and of each row's cells with a header, in order."""
         columns: dict[tuple[int, int, str], list[int]] = {}
         lines: dict[tuple[int, int], list[int]] = {}
         for i in self.in_cells:
@@ -267,12 +270,12 @@ class Text:
 
     @cached_property
     def row_names(self) -> list[Cell]:
-        """The cells of first columns that have a header."""
+        """Return the cells of first columns with a header."""
         return [c for c in self.cells if c.column == 0 and c.header]
 
     @cached_property
     def headers(self) -> frozenset[str]:
-        """The headers of all cells, in lower case."""
+        """Return the headers of all cells, in lower case."""
         return frozenset(cell.header.lower() for cell in self.cells)
 
     def leaf(self, i: int) -> bool:
@@ -288,7 +291,7 @@ class Text:
         return _LINE_REST.match(self.low, value.end) is not None
 
     def owner(self, i: int) -> Owner:
-        """What owns value ``i``."""
+        """Return the owner of value ``i``."""
         known = self._owners.get(i)
         if known is None:
             known = self._owners[i] = self._owner(i)
@@ -306,7 +309,7 @@ class Text:
         return Owner(self.held(*near, i), self.held(start, end, i), self.names(start, end))
 
     def _words_of(self, label: str) -> frozenset[str]:
-        """Stems and years of a row's labels or a header."""
+        """Return the stems and years of a row's labels or a header."""
         known = self._cell_words.get(label)
         if known is None:
             plain = folded(label)
@@ -316,7 +319,7 @@ class Text:
         return known
 
     def held(self, start: int, end: int, but: int) -> frozenset[str]:
-        """Stems and marks in ``[start:end]``, the marks of value ``but`` left out."""
+        """Return the stems and marks in ``[start:end]``, without the marks of value ``but``."""
         known = self._held.get((start, end))
         if known is None:
             known = self.stems(start, end).union(self._marked(start, end))
@@ -326,7 +329,7 @@ class Text:
         return known.difference(own) if own and start <= self.starts[but] < end else known
 
     def marks(self, start: int, end: int) -> frozenset[str]:
-        """Years and labels in ``[start:end]`` as words: they own other values."""
+        """Return years and labels in ``[start:end]`` as words, as they own other values."""
         return frozenset(self._marked(start, end))
 
     def _marked(self, start: int, end: int) -> Counter[str]:
@@ -338,7 +341,7 @@ class Text:
         return known
 
     def clause(self, i: int, start: int, end: int) -> tuple[int, int]:
-        """The clause of value ``i`` inside the sentence ``[start:end]``."""
+        """Return the clause of value ``i`` inside the sentence ``[start:end]``."""
         key = start, end, bool(mark_of(self.values[i]))
         clauses = self._clauses.get(key)
         if clauses is None:
@@ -353,7 +356,7 @@ class Text:
 
 
 class Clauses:
-    """The clauses of the sentence ``[start:end]``, parted at ``ends`` outside its ``values``."""
+    """Clauses of the sentence ``[start:end]``, split at ``ends`` outside its ``values``."""
 
     def __init__(
         self, ends: Sequence[tuple[int, int]], values: Sequence[Value], start: int, end: int
@@ -361,7 +364,7 @@ class Clauses:
         begins = [v.start for v in values]
         reach = list(accumulate((v.end for v in values), max))  # of each and those before it
         self._ends: list[tuple[int, int]] = []
-        #: Where the clause begins that the first so many ends part off.
+        #: Start of the clause after each number of ends.
         self._lefts = [start]
         self._end = end
         self._last = begins[-1] if begins else start - 1
@@ -376,7 +379,7 @@ class Clauses:
             self._lefts.append(last if own else left)
 
     def around(self, value: Value) -> tuple[int, int]:
-        """The clause of ``value``: up to the last mark before the next value."""
+        """Return the clause of ``value``, up to the last mark before the next value."""
         left = self._lefts[bisect_right(self._ends, value.start, key=itemgetter(1))]
         i = bisect_left(self._ends, value.end, key=itemgetter(0))
         if i < len(self._ends) and self._last >= self._ends[i][1]:
@@ -385,7 +388,7 @@ class Clauses:
 
 
 def _without_marks(text: str, cells: tuple[Cell, ...]) -> str:
-    """``text`` with blanks for tags and for the commas between cells, of the same length."""
+    """Replace tags and the commas between cells by blanks, keeping the length."""
     if "<" in text:
         text = _TAG.sub(lambda m: " " * len(m[0]), text)
     commas = [c.end for c in cells if text[c.end : c.end + 1] == ","]
@@ -398,7 +401,7 @@ def _without_marks(text: str, cells: tuple[Cell, ...]) -> str:
 
 
 def mark_of(value: Value) -> str:
-    """A word for a value that names something: a year, a label, an identifier."""
+    """Return a word for a naming value: a year, a label, an identifier."""
     if value.kind == "identifier":
         return "#" + value.key
     if value.kind == "version":
@@ -418,14 +421,14 @@ def _marks_of(value: Value) -> list[str]:
 
 
 def _marks(text: str) -> frozenset[str]:
-    """Years and labels in the names of a row."""
+    """Return years and labels in the names of a row."""
     years = re.findall(r"(?<!\d)(?:1\d|20)\d\d(?!\d)", text[:400])
     labels = [mark for value in values_of(text[:400]) for mark in _marks_of(value)]
     return frozenset(f"#{year}" for year in years).union(labels)
 
 
 def _cut(bounds: list[int], end: int) -> None:
-    """Add ``end`` to ``bounds``, and places between where a stretch is too long."""
+    """Add ``end`` to ``bounds``, with further places if the stretch is too long."""
     while end - bounds[-1] > _MAX_SENTENCE:
         bounds.append(bounds[-1] + _MAX_SENTENCE)
     if end > bounds[-1]:
@@ -434,12 +437,12 @@ def _cut(bounds: list[int], end: int) -> None:
 
 @kept
 def placed(text: str) -> Text:
-    """``text`` with its values and their places, read once."""
+    """Parse ``text`` with its values and their places, with a cache."""
     return Text(text)
 
 
 def outer_values(text: str) -> list[Value]:
-    """The values of ``text``, those inside another left out."""
+    """Return the values of ``text`` that are not nested in another."""
     found: list[Value] = []
     for value in placed(text).values:
         if not found or value.start >= found[-1].end:

@@ -1,4 +1,4 @@
-"""Numbers with units, currencies and rates, and the ranges and pairs they form."""
+"""Numbers with units, currencies and rates, and their ranges and pairs."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from veridical.text.values.units import (
 from veridical.text.values.value import Amount, Bound, Kind, Value
 from veridical.text.values.words import SPELT, VULGAR
 
-LOOK_BACK = 28  # characters before a number that may say what it is
+LOOK_BACK = 28  # characters before a number that may qualify it
 SPELT_WORDS = "|".join(
     f"{first}(?:{'|'.join(w[1:] for w in sorted(SPELT, key=len, reverse=True) if w[0] == first)})"
     for first in sorted({w[0] for w in SPELT})
@@ -79,16 +79,16 @@ _PER = re.compile(
     r"(?:calendar )?([a-zäöü]+)(?![^\W_])"
     r"|,? (daily|weekly|monthly|yearly|annually|quarterly)(?![^\W_])"
 )
-#: After a part: "three quarters of an hour".
+#: Text after a fraction: "three quarters of an hour".
 _OF_ONE = re.compile(r" of an? ([a-z]+)(?![^\W_])")
-#: After a number of years: it is an age, which is given without its unit too ("Ann Lee, 31").
+#: Text after a number of years: it is an age, which may lack its unit ("Ann Lee, 31").
 _AGE = re.compile(r"[ -](?:old|of age)(?![^\W_])")
 _EACH = re.compile(r" (?:each|apiece|per (?:person|head|piece|unit|item))(?![^\W_])")
 _NOUN = re.compile(r"(?: |-)((?:[^\W\d_]|')+)(?: ((?:[^\W\d_])+))?")
-#: Word units that English numbers in words may have; short signs need figures.
+#: Word units of English numbers in words; short signs need figures.
 _SPELT_UNIT_LETTERS = 3
 _NOT_AFTER_WORDS = frozenset(["bar", "ton", "mes", "min", "sec", "real", "franc", "fr", "crown"])
-#: Unit signs that are words too, and so need to be attached or to end a clause.
+#: Unit signs that are also words, so they must be attached or end a clause.
 _ALSO_WORDS = frozenset(["in", "a", "A", "d", "t", "T", "mo", "an", "as"])
 _STOP_NOUNS = frozenset(
     [
@@ -160,7 +160,7 @@ _AT = re.compile(r"(?<![^\W_])(?:at|until|till|around|by|from|before|after|um|à
 
 
 class Quantity(NamedTuple):
-    """A number with its unit in ``[start:end]``, before ranges and pairs are looked for."""
+    """A number with its unit in ``[start:end]``, before ranges and pairs are parsed."""
 
     start: int
     end: int
@@ -177,7 +177,7 @@ class Quantity(NamedTuple):
 
 
 class Quantities:
-    """Reading of quantities at a place of a text."""
+    """Parser of quantities."""
 
     def __init__(self, text: str) -> None:
         self.text = folded(text)
@@ -204,7 +204,7 @@ class Quantities:
         return _APPROX.search(head) is not None, ""
 
     def _unit(self, end: int, words: bool) -> tuple[MeasureUnit | None, str, str, int]:
-        """Unit, its name, currency and the end of what follows a number."""
+        """Return unit, name, currency and end of the text after a number."""
         low, text = self.low, self.text
         if end >= len(low):
             return None, "", "", end
@@ -307,7 +307,7 @@ class Quantities:
         return match is not None
 
     def _before(self, at: int) -> tuple[int, int, str]:
-        """Where a number with sign and currency begins; its sign; its currency."""
+        """Return the start of a number with sign and currency, its sign, and its currency."""
         low = self.low
         currency = ""
         start = at
@@ -423,7 +423,7 @@ class Quantities:
         )
 
     def _per(self, at: int, end: int, measured: bool = True) -> tuple[str, int]:
-        """The period that a rate at ``at`` is per, and where it ends."""
+        """Return the period of a rate at ``at``, and its end."""
         low = self.low
         nextchar = low[at : at + 1]
         if not nextchar or nextchar not in " /,":
@@ -444,7 +444,7 @@ class Quantities:
 
 
 def _written(numeral: Numeral) -> Fraction | None:
-    """The number as it is written, without scale words."""
+    """Return the number as written, without scale words."""
     amount = numeral.amounts[0]
     while numeral.scaled and amount >= 1000 and amount % 1000 == 0:
         amount /= 1000

@@ -1,4 +1,4 @@
-"""Reading of all values of a text, in time linear in its length."""
+"""Parsing of all values of a text, in linear time."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from veridical.text.values.units import CENTS, CURRENCIES, PERIODS, UNITS
 from veridical.text.values.value import Amount, Kind, Value
 from veridical.text.values.words import CLOCK, PARTS, TIMES, VULGAR
 
-_SHORT_TEXT = 40  # characters of a text that may be nothing but a number
+_SHORT_TEXT = 40  # characters of a text that may be a single number
 _MAX_IDENTIFIER = 40
 _ANCHOR = re.compile(rf"\d|[{''.join(VULGAR)}]|(?:{SPELT_WORDS})(?![^\W_])|https?://")
 _AND_A_HALF = re.compile(r"(?<![^\W_])(?:an?|one) ([a-z]+) and a $")
 _PLAIN_CELL = re.compile(r"(\d+(?:\.\d+)?) ?(?:[\t|\n]|$)")
-_MAX_RUN = 60  # characters of figures in a row
+_MAX_RUN = 60  # consecutive characters of figures
 _RUN = re.compile(r"\d[\d.,:/'-]*")
 _LONG_RUN = re.compile(r"\d{61,}|\d{1,3}(?:[,.'’]\d{2,3}|[^\S\t\n]\d{3}){20,}|(?:\d[.']){61,}")
 _ENUMERATOR = re.compile(
@@ -57,9 +57,11 @@ _ENDS_CLAUSE = re.compile(r" ?(?:[.,;:!?)]|$|and |in |for |from )")
 
 @kept
 def values_of(text: str) -> tuple[Value, ...]:
-    """All values of ``text``, in order. Values inside a range or pair follow it. A run of more than
-    60 digits, grouped or not, has none: converting it would take time that grows with its square.
-    Rows of figures are no such run."""
+    """Return all values of ``text``, in order.
+
+    Values nested in a range or pair follow it. A run of more than 60 digits, grouped or not, has
+    none, as converting it takes quadratic time. Rows of figures do not count as such a run.
+    """
     return tuple(_Reader(_LONG_RUN.sub(_blank, text)).values())
 
 
@@ -156,7 +158,7 @@ class _Reader(Combined):
         return self._quantities(at)
 
     def _plain_cell(self, at: int) -> list[Value]:
-        """A number that fills a cell of a table, where nothing else says what it is."""
+        """Parse a number that fills a table cell without another reading."""
         match = _PLAIN_CELL.match(self.low, at)
         if match is None or (len(match[1]) == 4 and "1000" <= match[1] < "2200"):
             return []
@@ -171,7 +173,9 @@ class _Reader(Combined):
         return [Value(at, numeral.end, "count", readings, key=key, written=amount)]
 
     def _enumerator(self, at: int, head: str) -> list[Value]:
-        """The number of a list item or section, which is no value: "2. Fill", "6.1 Leave"."""
+        """Parse the number of a list item or section, which is not a value: "2. Fill", "6.1
+        Leave".
+        """
         line = head.rpartition("\n")[2]
         if (len(line) == len(head) and at > len(head)) or line.strip(" *#>(-"):
             return []
@@ -181,7 +185,7 @@ class _Reader(Combined):
         return [Value(at, match.end(), "label")]
 
     def _attached(self, at: int, before: str) -> list[Value] | None:
-        """Values whose figures follow a letter, dash or point."""
+        """Parse values whose figures follow a letter, dash or point."""
         low = self.low
         if before == ".":
             if low[at - 2 : at - 1].isalnum():
@@ -207,7 +211,7 @@ class _Reader(Combined):
         return None if before != "_" else self._code(at)
 
     def _code(self, at: int) -> list[Value]:
-        """An identifier of letters and figures around ``at``: "A320", "HC-20-5518"."""
+        """Parse an identifier of letters and figures around ``at``: "A320", "HC-20-5518"."""
         low = self.low
         start = at
         while start > max(0, at - _MAX_IDENTIFIER) and (
@@ -224,7 +228,7 @@ class _Reader(Combined):
         return [Value(start, end, "identifier", key=low[start:end].strip("-_"))]
 
     def _identifier(self, at: int) -> list[Value] | None:
-        """A code that begins with figures: "14c", "7f3b2"."""
+        """Parse a code that begins with figures: "14c", "7f3b2"."""
         match = re.compile(r"\d+[a-z][a-z\d]*(?![^\W_])").match(self.low, at)
         if match is None:
             return None
@@ -253,7 +257,7 @@ class _Reader(Combined):
         return Value(found.start, found.end, "date", found.years, found.dates)
 
     def _order(self) -> bool | None:
-        """True if numeric dates of the text give the day first, None where that is unknown."""
+        """Return True if numeric dates of the text put the day first, None if unknown."""
         if not self._order_known:
             self._order_known = True
             low = self.low
@@ -340,7 +344,7 @@ class _Reader(Combined):
         return len(low) < _SHORT_TEXT and low.strip(" .!?\"'*`$()[]") == "one"
 
     def _part(self, at: int, first: str) -> list[Value]:
-        """ "Half", "a quarter": a share, or part of what follows ("half a million")."""
+        """Parse "Half", "a quarter": a share, or part of what follows ("half a million")."""
         low = self.low
         end = at + len(first)
         start = at
@@ -379,7 +383,7 @@ class _Reader(Combined):
         return [self._with_cues(Value(start, end, "ratio", readings, spelt=True))]
 
     def _and_a_half(self, at: int, end: int, whole: re.Match[str]) -> list[Value]:
-        """ "An hour and a half": one of a unit and part of another."""
+        """Parse "An hour and a half": one of a unit and part of another."""
         unit = UNITS.get(whole[1])
         if unit is None:
             return []
@@ -494,7 +498,7 @@ def _gives(value: Value) -> bool:
 
 
 def _with_unit_of(bare: Value, full: Value) -> Value:
-    """``bare`` with a second reading in the unit and scale of ``full``."""
+    """Return ``bare`` with a second reading in the unit and scale of ``full``."""
     first = full.readings[0]
     if not full.written or bare.written is None:
         return bare

@@ -1,4 +1,4 @@
-"""Values of the sources of a record, indexed by amount and by the words about them."""
+"""Index of source values by amount and by surrounding words."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from veridical.text.values.places import placed
 from veridical.text.values.value import Value, equal, reversed_pair
 from veridical.text.values.words import SPELT
 
-_MAX_EQUAL = 40  # equal values of the sources looked at for their owners
-_MAX_NEAR = 64  # values near to one, beyond which only the equal and the nearest are looked at
-_MAX_SIDE = 12  # of these, how many to either side
+_MAX_EQUAL = 40  # equal source values whose owners are compared
+_MAX_NEAR = 64  # values near one; beyond, only equal and nearest ones are compared
+_MAX_SIDE = 12  # nearest ones on each side
 _MAX_SENTENCES = 12  # sentences of the sources compared with a statement
-_MAX_OF_SENTENCE = 40  # values of each of them
-_MAX_CELLS = 400  # cells of each source that are compared with a statement
-_MAX_HELD = 2_000  # sentences that have a word, beyond which it is no help in finding one
-_MAX_LOOKED_AT = 10_000  # sentences, each time anew for each word, that a statement is compared by
+_MAX_OF_SENTENCE = 40  # values per sentence
+_MAX_CELLS = 400  # cells per source compared with a statement
+_MAX_HELD = 2_000  # sentences with a word; a more frequent word is not used for search
+_MAX_LOOKED_AT = 10_000  # (sentence, word) pairs examined for a statement
 _UNKNOWN_WORD = 0.4  # weight of a statement's word that no source has
 _WINDOW = 0.25
 _DECLINE = re.compile(
@@ -45,7 +45,7 @@ _NAME = re.compile(
 
 
 def _first_name(text: str) -> str:
-    """The first word with a capital that is not at the start alone, in lower case."""
+    """Return the first capitalised word not only at the start, in lower case."""
     for match in _NAME.finditer(text[:400]):
         if (word := match[1].lower()) not in SPELT:
             return word
@@ -53,20 +53,20 @@ def _first_name(text: str) -> str:
 
 
 class ValuePlace(NamedTuple):
-    """Value ``at`` of a source."""
+    """The place of value ``at`` of a source."""
 
     source: int
     at: int
 
 
 class Words(NamedTuple):
-    """Words of a statement with their weights, and the sum of these."""
+    """Words of a statement with their weights, and the sum of the weights."""
 
     weights: dict[str, float]
     total: float
 
     def coverage(self, *held: frozenset[str]) -> float:
-        """Weighted share of the words that are in any of ``held``."""
+        """Return the weighted share of the words that are in any of ``held``."""
         if not self.total:
             return 0.0
         found = self.weights.keys() & held[0]
@@ -76,7 +76,7 @@ class Words(NamedTuple):
 
 
 class SourceValues:
-    """The values of all sources of a record, indexed by amount and by the words about them."""
+    """Values of all sources of a record, indexed by amount and words."""
 
     def __init__(self, texts: Sequence[str]) -> None:
         self.texts = [placed(t) for t in texts]
@@ -127,12 +127,12 @@ class SourceValues:
         return self.texts[place.source].values[place.at]
 
     def equals(self, value: Value, statement: str = "", cell: bool = False) -> list[ValuePlace]:
-        """Places of equal values, in order of the sources.
+        """Return places of equal values, in order of the sources.
 
         Args:
-            value: of a statement.
-            statement: what it stands in.
-            cell: it stands in a cell or JSON leaf, whose header may name the unit.
+            value: value of a statement.
+            statement: the statement that contains it.
+            cell: True if it is in a cell or JSON leaf, whose header may name the unit.
         """
         key = replace(value, start=0, end=0), cell
         known = self._equals.get(key)
@@ -150,12 +150,12 @@ class SourceValues:
                 if self._headed(value, self.value(p), p, cell)
             ]
         places = sorted(found)[:_MAX_EQUAL]
-        if not signed:  # the statement had no say
+        if not signed:  # the statement does not decide
             self._equals[key] = places
         return places
 
     def same(self, value: Value) -> list[ValuePlace]:
-        """Places of values that are equal as they stand, in no order."""
+        """Return places of values equal as written, in no order."""
         return [p for p in dict.fromkeys(self._near(value)) if equal(value, self.value(p))]
 
     def _headed(self, mine: Value, theirs: Value, place: ValuePlace, cell: bool) -> bool:
@@ -169,9 +169,9 @@ class SourceValues:
         return self.texts[place.source].leaf(place.at)
 
     def turned(self, value: Value, statement: str) -> tuple[ValuePlace, bool] | None:
-        """A place of the same two numbers in the other order, and whether that is wrong.
+        """Return a place of the same two numbers in reverse order, and True if that is wrong.
 
-        It is right where the statement is about the other side: "B lost 1-3" for "A won 3-1".
+        It is right if the statement is about the other side: "B lost 1-3" for "A won 3-1".
         """
         if len(value.parts) != 2 or value.kind == "version":
             return None
@@ -189,7 +189,7 @@ class SourceValues:
         return None
 
     def around(self, place: ValuePlace) -> str:
-        """The sentence of a place."""
+        """Return the sentence of a place."""
         text = self.texts[place.source]
         start, end = text.sentence(self.value(place).start)
         return text.text[start:end]
@@ -211,7 +211,7 @@ class SourceValues:
         return [place for place in found if self._declines(place)]
 
     def _declines(self, place: ValuePlace) -> bool:
-        """Return True if the sentence of a place has a word that stands for a minus."""
+        """Return True if the sentence of a place has a word that means a minus."""
         start = self.texts[place.source].sentence(self.value(place).start)[0]
         known = self._declining.get((place.source, start))
         if known is None:
@@ -265,7 +265,7 @@ class SourceValues:
     # words
 
     def index(self) -> dict[str, list[tuple[int, int]]]:
-        """Sentences, by source and number, that have a stem."""
+        """Return sentences, by source and number, for each stem."""
         if self._index is None:
             index: dict[str, list[tuple[int, int]]] = {}
             total = 0
@@ -281,7 +281,7 @@ class SourceValues:
         return self._index
 
     def weight(self, word: str) -> float:
-        """Weight of a word of a statement: rare ones in the sources count more."""
+        """Return the weight of a statement's word; words rare in the sources weigh more."""
         known = self._weights.get(word)
         if known is None:
             known = self._weights[word] = self._weight(word)
@@ -296,12 +296,12 @@ class SourceValues:
         return 1 - 0.7 * log(held) / log(self._total + 1) if held > 1 else 1.0
 
     def weighted(self, words: frozenset[str]) -> Words:
-        """``words`` of a statement with their weights."""
+        """Return ``words`` of a statement with their weights."""
         weights = {word: self.weight(word) for word in words}
         return Words(weights, fsum(weights.values()))
 
     def best_sentences(self, words: frozenset[str]) -> list[tuple[int, int, int]]:
-        """Source, start and end of the sentences that share most of ``words``."""
+        """Return source, start and end of the sentences that share most of ``words``."""
         index = self.index()
         scores: Counter[tuple[int, int]] = Counter()
         looked_at = 0
@@ -316,7 +316,7 @@ class SourceValues:
         return [(s, *self._sentences[s][n]) for s, n in best]
 
     def about(self, words: frozenset[str]) -> list[ValuePlace]:
-        """Values of the sentences that share most of ``words``, and those in cells."""
+        """Return values of the sentences that share most of ``words``, and those in cells."""
         known = self._about.get(words)
         if known is None:
             places: list[ValuePlace] = []
@@ -336,5 +336,5 @@ class SourceValues:
 
 @kept
 def source_values(texts: tuple[str, ...]) -> SourceValues:
-    """The values of these sources, read once."""
+    """Index the values of these sources, with a cache."""
     return SourceValues(texts)

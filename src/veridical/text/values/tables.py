@@ -1,4 +1,4 @@
-"""Cells of tables and leaves of JSON in a text, with their row and header words."""
+"""Table cells and JSON leaves with row and header words."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _JSON_TOKEN = re.compile(r'"(?:[^"\\\n]|\\.)*"|[{}\[\],:]|[^\s"{}\[\],:]+')
 _KEY_WORDS = re.compile(r"(?<=[a-z])(?=[A-Z])|[_\-./]")
 
 
-#: Keys of objects that say nothing about their leaves.
+#: Generic keys of objects, without information about their leaves.
 _CONTAINERS = frozenset(
     [
         "attributes",
@@ -46,7 +46,7 @@ _CONTAINERS = frozenset(
 
 
 class Cell(NamedTuple):
-    """A cell or leaf at ``[start:end]``: labels of its row or object, its header or path."""
+    """A cell or leaf at ``[start:end]``, with row or object labels and header or path."""
 
     start: int
     end: int
@@ -58,7 +58,7 @@ class Cell(NamedTuple):
 
 
 def cells_of(text: str) -> tuple[Cell, ...]:
-    """The cells of all tables and JSON objects of ``text``, in order."""
+    """Return the cells of all tables and JSON objects of ``text``, in order."""
     stripped = text.lstrip()
     if stripped[:1] in "{[" and '":' in text.replace(" ", "")[:4000] + text[:4000]:
         return tuple(_json(text))
@@ -72,7 +72,7 @@ def cells_of(text: str) -> tuple[Cell, ...]:
 
 
 def _lines(text: str) -> list[Cell]:
-    """Cells of delimited lines: a header and at least one row with as many columns."""
+    """Return cells of delimited lines: a header and at least one row of as many columns."""
     cells: list[Cell] = []
     block: list[tuple[int, list[tuple[int, int]]]] = []
     mark = ""
@@ -110,7 +110,7 @@ def _delimiter(line: str) -> str:
 
 
 def _split(line: str, mark: str) -> list[tuple[int, int]]:
-    """Spans of the cells of a line."""
+    """Return the spans of the cells of a line."""
     spans: list[tuple[int, int]] = []
     start = 0
     quoted = False
@@ -169,7 +169,7 @@ def _table(
 
 
 def _named(name: str, header: str) -> str:
-    """A row's name, after its header where it is one letter or digit: "A" of "Plan" is "Plan A"."""
+    """Return a row's name, with its header if it is one letter or digit: "Plan A"."""
     return f"{header} {name}" if len(name) == 1 and (name.isupper() or name.isdigit()) else name
 
 
@@ -201,9 +201,9 @@ def _html(text: str) -> list[Cell]:
 
 
 def _json(text: str) -> list[Cell]:
-    """Leaves with the strings of their object as row and the keys above them as header."""
+    """Return leaves with their object's strings as row and the keys above them as header."""
     cells: list[Cell] = []
-    # of each open object or array: its key, the strings and the places of its leaves
+    # per open object or array: its key, strings and places of its leaves
     stack: list[tuple[str, list[str], list[int]]] = [("", [], [])]
     key = ""
     pending = ""
@@ -222,7 +222,7 @@ def _json(text: str) -> list[Cell]:
                     cell = cells[i]
                     words = "" if name.lower() in _CONTAINERS else _spaced(name)
                     cells[i] = cell._replace(row=f"{above} {labels} {words}".strip())
-                # an object of attributes lends its names to the one that holds it
+                # an object of attributes passes its names to its parent
                 if len(stack) > 1 and strings and token == "}" and name:
                     stack[-1][1].extend(strings[:2])
             key = ""
@@ -243,6 +243,8 @@ def _json(text: str) -> list[Cell]:
 
 
 def _spaced(key: str) -> str:
-    """The words of a key: "perUnitPrice" and "per_unit_price" alike, and "plan_a" as "plan A"."""
+    """Split a key into words: "perUnitPrice" and "per_unit_price" alike, and "plan_a" as "plan
+    A".
+    """
     words = _KEY_WORDS.sub(" ", key).split()
     return " ".join(w.upper() if len(w) == 1 else w for w in words)

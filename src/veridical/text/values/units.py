@@ -1,4 +1,4 @@
-"""Units of measurement with exact factors to one base unit per dimension."""
+"""Units of measurement with exact factors to base units."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 
 class MeasureUnit(NamedTuple):
-    """A unit: its dimension, factor to the base unit and, for temperatures, the offset before."""
+    """A unit: dimension, factor to the base unit, and offset of temperatures."""
 
     dimension: str
     factor: Fraction
@@ -168,7 +168,7 @@ UNITS |= {
     "kelvin": MeasureUnit("temperature", Fraction(1)),
 }
 
-#: Of several words, as read after a number.
+#: Units of several words, as parsed after a number.
 PHRASES = {
     "percentage points": UNITS["percentage-points"],
     "percentage point": UNITS["percentage-points"],
@@ -204,7 +204,7 @@ PHRASES = {
     "metric tons": UNITS["tonne"],
 }
 
-#: Currencies by what is written; cents are a hundredth of an unnamed one.
+#: Currencies by notation; cents are a hundredth of an unnamed one.
 CURRENCIES: dict[str, str] = {
     name: line.split()[0]
     for line in (
@@ -234,7 +234,7 @@ CURRENCIES: dict[str, str] = {
     for name in line.split()[1:]
 }
 CENTS = frozenset(["cent", "cents", "¢", "ct", "pence"])
-#: Written like a currency or unit name but of two readings.
+#: Notations of a currency or unit with two readings.
 POUNDS = frozenset(["pound", "pounds"])
 #: Names of periods that a rate may be per.
 PERIODS = {

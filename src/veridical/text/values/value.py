@@ -1,4 +1,4 @@
-"""A value that a text states, and whether two of them are equal."""
+"""Values stated by a text, and their equality."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Amount(NamedTuple):
 
     Attributes:
         dimension: "" for plain counts, "money", "share", "clock", "mass" and so on.
-        low, high: the amount; both the same where it is exact.
+        low, high: the amount; equal if it is exact.
         unit: a currency, or the system of the unit ("us", "calendar"), or "".
         step: half of the last digit as written, in the base unit.
     """
@@ -45,16 +45,16 @@ class Value:
     """A value at ``[start:end]`` of its text.
 
     Attributes:
-        readings: what it may amount to; the first is the likeliest.
+        readings: possible amounts, the most likely first.
         dates: readings as a date; a year alone has no month and day.
         parts: the numbers of a pair ("3-1", "120/80", "from 50 to 40"), a version or a ratio.
         key: an identifier in lower case.
-        per: the period or thing a rate is per ("day").
-        approx: "about", "almost" and the like stand before it.
+        per: the period or thing of a rate ("day").
+        approx: True after "about", "almost" and similar words.
         bound: ">" for "more than", "<" for "at most".
-        noun: the word after a count.
-        spelt: it is written in words.
-        label: it numbers something ("chapter 4").
+        noun: the noun after a count.
+        spelt: True if written in words.
+        label: True if it numbers something ("chapter 4").
         written: the number without its scale and unit.
     """
 
@@ -75,23 +75,23 @@ class Value:
 
     @property
     def amount(self) -> Fraction | None:
-        """The likeliest amount where it is one number."""
+        """Return the most likely amount if it is one number."""
         if not self.readings or self.readings[0].low != self.readings[0].high:
             return None
         return self.readings[0].low
 
     @property
     def dimension(self) -> str:
-        """Dimension of the likeliest reading."""
+        """Return the dimension of the most likely reading."""
         return self.readings[0].dimension if self.readings else self.kind
 
     @property
     def is_year(self) -> bool:
-        """True if it may be a year, a decade or a century."""
+        """Return True if it may be a year, a decade or a century."""
         return bool(self.dates) and all(m is None and d is None for _, m, d in self.dates)
 
     def comparable(self, other: Value) -> bool:
-        """Return True if both say something of the same kind, so that one may replace the other."""
+        """Return True if both are of the same kind, so that one may replace the other."""
         if self.kind == "identifier" or other.kind == "identifier":
             return self.kind == other.kind and shape(self.key) == shape(other.key)
         if self.kind == "version" or other.kind == "version":
@@ -114,7 +114,7 @@ class Value:
         return found - {""} if self.kind == "ratio" else found
 
     def years(self) -> list[Value]:
-        """The two years of a span of years, as values of the span's place; [] of another value."""
+        """Return the two years of a span of years, with the span's place; [] for another value."""
         if len(self.dates) != 2 or not self.is_year:
             return []
         return [
@@ -124,22 +124,22 @@ class Value:
         ]
 
     def states_year_of(self, other: Value) -> bool:
-        """Return False if it is a span of years and ``other`` a date of none of its two years."""
+        """Return False if it is a span of years and ``other`` a date outside both years."""
         if len(self.dates) != 2 or not self.is_year or len(other.dates) != 1:
             return True
         return any(other.dates[0][0] == year for year, _, _ in self.dates)
 
 
 def shape(key: str) -> str:
-    """The form of an identifier: digits as 0, letters as a."""
+    """Return the form of an identifier: digits as 0, letters as a."""
     return "".join("0" if c.isdigit() else "a" if c.isalpha() else c for c in key)
 
 
 def equal(mine: Value, theirs: Value) -> bool:
-    """Return True if ``mine``, of a statement, says what ``theirs``, of a source, does.
+    """Return True if ``mine``, of a statement, agrees with ``theirs``, of a source.
 
-    A less precise value is equal to the one it rounds; a year to a date in it; a bound to a value
-    that keeps it.
+    A less precise value equals the one it rounds, a year equals a date in it, and a bound equals a
+    value within it.
     """
     if mine.kind in ("identifier", "version") or theirs.kind in ("identifier", "version"):
         return _same_name(mine, theirs)
@@ -226,9 +226,10 @@ def _dates_agree(mine: Value, theirs: Value) -> bool:
 
 
 def _parts_agree(a: DateParts, b: DateParts) -> bool:
-    """Return True if no part contradicts and one says at least what the other does.
+    """Return True if no part contradicts and one has at least the other's parts.
 
-    A statement may give less than the source ("in 1967") and, in the same month or year, more.
+    A statement may be less precise than the source ("in 1967") and, in the same month or year, more
+    precise.
     """
     pairs = [(x, y) for x, y in zip(a, b, strict=True) if x is not None and y is not None]
     if not pairs or any(x != y for x, y in pairs):
@@ -246,7 +247,7 @@ def _within_years(mine: Value, theirs: Value) -> bool:
         for b in theirs.readings:
             if a.dimension == b.dimension == "year":
                 if not mine.is_year and b.low == b.high:
-                    continue  # the source knows the year only
+                    continue  # the source has only the year
                 if a.low <= b.low and b.high <= a.high:
                     return True
                 within = b.low <= a.low and a.high <= b.high and a.low == a.high
@@ -256,7 +257,7 @@ def _within_years(mine: Value, theirs: Value) -> bool:
 
 
 def amounts_agree(a: Amount, b: Amount, *, loose: bool = False, bound: Bound = "") -> bool:
-    """Return True if amount ``a``, as stated, agrees with ``b``, as a source has it."""
+    """Return True if amount ``a`` of a statement agrees with ``b`` of a source."""
     if a.dimension != b.dimension:
         return False
     if a.dimension == "money" and a.unit != b.unit and a.unit and b.unit:

@@ -1,4 +1,4 @@
-"""Words for numbers, scales, months and their signs. All in lower case."""
+"""Words for numbers, scales, months and signs, in lower case."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SMALL = _counted(
     start=0,
 )
 TENS = _counted("twenty thirty forty fifty sixty seventy eighty ninety", start=2, step=10)
-#: Words that multiply what stands before them, in several languages.
+#: Words that multiply the number before them, in several languages.
 SCALES: dict[str, int] = {
     word: 10**power
     for power, words in {
