@@ -136,7 +136,7 @@ async def test_where_a_page_cannot_be_read_the_snippet_says_why(serve: Serve) ->
     why = {f.source.removeprefix(site.url("")): f.unread for f in found if f.unread}
     assert why.pop("/none") == "HTTP 404"
     assert why.pop("/pdf") == "its content is application/pdf, not text"
-    assert why.pop("/empty") == "there is no text in it"
+    assert why.pop("/empty") == "it has no text"
     assert "unknown encoding" in why.pop("/odd") and "zlib" in why.pop("/zip")
     assert "binary" in why.pop("/binary")
     assert "not a public web address" in why.pop("/inside")

@@ -207,7 +207,7 @@ def test_what_is_no_plain_file_is_not_waited_for(tmp_path: Path) -> None:
     large = tmp_path / "large.txt"
     with large.open("wb") as file:
         file.truncate(65 << 20)
-    with pytest.raises(Unreadable, match="bytes long"):
+    with pytest.raises(Unreadable, match="bytes, over the limit"):
         content_hash(Entry("large.txt", large, "text"))
     (tmp_path / "later.txt").symlink_to(large)
     with pytest.raises(Unreadable, match="cannot be opened"):
