@@ -108,7 +108,7 @@ def test_results_of_one_precision_are_never_given_for_the_other(tmp_path: Path) 
 
 
 def test_of_a_model_that_claims_name_it_is_not() -> None:
-    with pytest.raises(UsageError, match="with nli=NAME, say it there"):
+    with pytest.raises(UsageError, match="with nli=NAME, set it in NAME"):
         veridical.claims.check(["Rome."], ["Rome."], nli="mini", precision="fast")
 
 

@@ -143,7 +143,7 @@ def test_lower_casing_and_length_from_configuration(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "value", "message"),
     [
-        ("modules.json", {"a": 1}, "a JSON list was expected"),
+        ("modules.json", {"a": 1}, "must be a JSON list"),
         ("modules.json", [{"type": "x.CNN", "path": ""}], "'CNN' are not supported"),
         ("modules.json", [{"type": "x.Pooling", "path": "../.."}], "outside the model folder"),
         ("modules.json", [{"type": "x.Dense", "path": "none"}], "no model.safetensors"),
@@ -183,7 +183,7 @@ def test_specifications() -> None:
         with pytest.raises(UsageError, match="names no model") as error:
             load_encoder(wrong)
         assert all(form in str(error.value) for form in MODEL_FORMS)
-    with pytest.raises(UsageError, match="no option 'layer'"):
+    with pytest.raises(UsageError, match="unknown option of .* models: 'layer'"):
         load_encoder("onnx:x?layer=2")
     for absent in ("onnx:does-not-exist", "./does-not-exist", "/does/not/exist"):
         with pytest.raises(UsageError, match="no model folder"):

@@ -126,10 +126,10 @@ def header(version: int = 3, tensors: int = 0, entries: int = 0, rest: bytes = b
 @pytest.mark.parametrize(
     ("content", "problem"),
     [
-        (b"", "no GGUF file"),
+        (b"", "not a readable GGUF file"),
         (b"GGUF", "it is truncated"),
-        (header(version=1), "none of versions 2 and 3"),
-        (header(version=3 << 24), "none of versions 2 and 3"),
+        (header(version=1), "its version is not 2 or 3"),
+        (header(version=3 << 24), "its version is not 2 or 3"),
         (header(entries=1 << 62), "it is truncated"),
         (header(entries=1, rest=struct.pack("<Q", 1 << 63)), "it is truncated"),
         (header(entries=1, rest=gguf_files.text("a") + struct.pack("<I", 77)), "unknown type 77"),
@@ -177,7 +177,7 @@ def test_tensors_that_cannot_be_read(tmp_path: Path) -> None:
         file(33, 2), file(32, 1 << 40), file(32, 2, offset=1 << 62), file(), file(0, 3),
         file(1 << 62, 1 << 62),
     ):  # fmt: skip
-        with pytest.raises(ModelError, match="t is damaged, or lies outside"):
+        with pytest.raises(ModelError, match="t is damaged, or outside"):
             odd.rows("t")
     with pytest.raises(ModelError, match=r"type 19\); supported: F32, F16"):
         file(32, 2, packing=19).rows("t")

@@ -72,8 +72,8 @@ def test_tokens_that_begin_a_text(tmp_path: Path) -> None:
     ("changes", "problem"),
     [
         ({"tokenizer.ggml.pre": "tekken"}, r"\(gpt2, tekken\) is not supported; supported: gpt2"),
-        ({"tokenizer.ggml.pre": None}, r"\(gpt2, None\) is not known"),
-        ({"tokenizer.ggml.model": ["gpt2"]}, "is not known"),
+        ({"tokenizer.ggml.pre": None}, r"\(gpt2, None\) is not supported"),
+        ({"tokenizer.ggml.model": ["gpt2"]}, "is not supported"),
         ({"tokenizer.ggml.tokens": "none"}, r"has no list tokenizer\.ggml\.tokens"),
         ({"tokenizer.ggml.merges": None}, r"has no list tokenizer\.ggml\.merges"),
         ({"tokenizer.ggml.merges": ["one none"]}, "cannot be built"),

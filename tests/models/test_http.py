@@ -334,7 +334,7 @@ def test_a_run_scores_with_the_vectors_of_an_endpoint(configuration: Path, tmp_p
 
 
 def test_what_cannot_embed_says_so(configuration: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(UsageError, match="'here' answers, but gives no embeddings"):
+    with pytest.raises(UsageError, match="'here' gives no embeddings"):
         load_encoder("here")
     with pytest.raises(UsageError, match=r"section \[llm.NAME\]"):
         load_encoder("nowhere")

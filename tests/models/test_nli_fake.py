@@ -83,7 +83,7 @@ def test_specifications() -> None:
             load_nli(wrong)
         assert all(form in str(error.value) for form in NLI_FORMS)
     for wrong, message in (
-        ("onnx:x?layer=2", "no option 'layer'"),
+        ("onnx:x?layer=2", "unknown option of .* models: 'layer'"),
         ("torch:x?precision=int8", "no option 'precision'"),
         ("veridical-nli-mini?revision=x", "no option 'revision'"),
         ("onnx:does-not-exist", "no model folder"),

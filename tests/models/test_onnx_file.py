@@ -90,7 +90,7 @@ def test_what_nothing_takes_is_left_out() -> None:
 def test_damaged_files(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "m.onnx"
     path.write_bytes(content)
-    with pytest.raises(ModelError, match=r"m\.onnx: not an ONNX file that can be changed"):
+    with pytest.raises(ModelError, match=r"m\.onnx: cannot be converted as an ONNX file"):
         OnnxFile.read(path)
 
 

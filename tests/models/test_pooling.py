@@ -82,5 +82,5 @@ def test_overlaps_are_split_between_their_windows() -> None:
 
 
 def test_tokens_must_have_been_asked_for() -> None:
-    with pytest.raises(ValueError, match="not asked for"):
+    with pytest.raises(ValueError, match="run without tokens"):
         join([window([0, 1])], [Output(np.ones(2, np.float32))], tokens=True)

@@ -120,7 +120,7 @@ class HttpEncoder(HttpBackEnd):
         """
         if endpoint.runs_here:
             raise UsageError(
-                f"LLM {endpoint.name!r} gives no embeddings; use a server, or a "
+                f"LLM {endpoint.name!r} gives no embeddings; use a server, or an "
                 "embedding model (minilm, a folder, torch:ID)"
             )
         endpoint.key()  # raise now rather than during a run

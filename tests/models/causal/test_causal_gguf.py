@@ -203,16 +203,19 @@ def test_revision_is_of_the_content(tmp_path: Path) -> None:
     ("changes", "problem"),
     [
         ({"general.architecture": "gemma3"}, r"gemma3 are not supported.*torch:.*m\.gguf may"),
-        ({"llama.rope.scaling.type": "yarn"}, "rope.scaling.type is of a kind"),
-        ({"llama.rope.dimension_count": 8}, "rope.dimension_count is of a kind"),
-        ({"llama.block_count": None}, "block_count is None, no positive number"),
+        ({"llama.rope.scaling.type": "yarn"}, "rope.scaling.type has an unsupported"),
+        ({"llama.rope.dimension_count": 8}, "rope.dimension_count has an unsupported"),
+        ({"llama.block_count": None}, "block_count must be a positive number, not None"),
         ({"llama.block_count": 3}, "has no blk.2.attn_norm.weight"),
-        ({"llama.embedding_length": "wide"}, "embedding_length is wide"),
-        ({"llama.feed_forward_length": 64}, "ffn_gate.weight .* is no part"),
-        ({"llama.attention.head_count_kv": 3}, "is no part of a model"),
-        ({"tokenizer.ggml.model": "llama"}, "tokenizer .llama, gpt-2. is not known"),
+        (
+            {"llama.embedding_length": "wide"},
+            "embedding_length must be a positive number, not wide",
+        ),
+        ({"llama.feed_forward_length": 64}, "ffn_gate.weight .* is not part"),
+        ({"llama.attention.head_count_kv": 3}, "is not part of a supported"),
+        ({"tokenizer.ggml.model": "llama"}, "tokenizer .llama, gpt-2. is not supported"),
         ({"tokenizer.ggml.tokens": ["a"] * 900}, "no part|cannot be built|knows"),
-        ({"extra": {"blk.0.attn_q_norm.weight": np.ones(32)}}, "attn_q_norm.* is no part"),
+        ({"extra": {"blk.0.attn_q_norm.weight": np.ones(32)}}, "attn_q_norm.* is not part"),
         ({"extra": {"output_norm.weight": np.full(96, np.inf)}}, "not finite"),
         ({"without": ("blk.1.ffn_up.weight",)}, "has no blk.1.ffn_up.weight"),
     ],
@@ -238,7 +241,7 @@ def test_specs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for spec in (str(path), "m.gguf", "local:m.gguf"):
         model = load_language_model(spec, threads=1)
         assert isinstance(model, GgufLanguageModel) and model.name == "m"
-    with pytest.raises(UsageError, match=r"takes no options; torch:m\.gguf does"):
+    with pytest.raises(UsageError, match=r"takes no options; use torch:m\.gguf"):
         load_language_model("m.gguf?dtype=bfloat16")
     (tmp_path / "page.gguf").write_text("<html>")
     with pytest.raises(UsageError, match="not a GGUF file"):

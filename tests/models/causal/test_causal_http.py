@@ -108,7 +108,7 @@ def test_keys_and_further_settings_are_sent(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_servers_that_tell_nothing_of_given_text_are_refused() -> None:
-    with pytest.raises(ModelError, match=r"tells nothing of the text.*PATH\.gguf"):
+    with pytest.raises(ModelError, match=r"no probabilities of the given text.*PATH\.gguf"):
         connected(Server(None))
     with pytest.raises(ModelError, match="HTTP 404"):
         connected(lambda _: httpx.Response(404, text="no such route"))
@@ -120,7 +120,7 @@ def test_a_bad_answer_fails_its_text_only() -> None:
     windows = model.windows([GivenText("one", " two"), GivenText("", "first")])
     assert [len(ws) for ws in windows] == [1, 1]
     model.run(windows[0])
-    with pytest.raises(ModelError, match="put a prompt before it"):
+    with pytest.raises(ModelError, match="add a prompt before it"):
         model.run(windows[1])
 
 

@@ -83,7 +83,7 @@ def test_what_comes_first() -> None:
     for prompt in ("", "Hi.", "<s>Hi."):
         read = only(begun, prompt, " Paris")
         assert read.ids[0] == 1 and (read.ids == 1).sum() == 1
-    with pytest.raises(ModelError, match="reads only after a prompt"):
+    with pytest.raises(ModelError, match="needs a prompt before the text"):
         ReadWindower(tokenizer("gpt2"), 64, None)([GivenText("", "Paris")])
 
 

@@ -136,7 +136,7 @@ def test_what_is_no_log_probability_is_malformed(value: Any, place: str) -> None
     else:
         entry = {"1": {"logprob": own, "decoded_token": "a"}, "2": {"logprob": other}}
         form, reply = "prompt_logprobs", {"choices": [{"prompt_logprobs": [None, entry]}]}
-    with pytest.raises(LlmError, match="as a log-probability") as caught:
+    with pytest.raises(LlmError, match="returned log-probability") as caught:
         read_echo(reply, given, form, 5)  # type: ignore[arg-type]
     assert caught.value.trouble == "malformed"
     assert len(str(caught.value)) < 200

@@ -62,7 +62,7 @@ def test_as_transformers_prepares(
 )
 def test_what_is_not_known_is_refused(tmp_path: Path, changed: dict[str, Any]) -> None:
     preparation(tmp_path, **changed)
-    with pytest.raises(ModelError, match="tells no preparation that is known"):
+    with pytest.raises(ModelError, match="has an unsupported preprocessing"):
         Preparation.read(tmp_path)
 
 
@@ -70,7 +70,7 @@ def test_a_folder_without_the_file(tmp_path: Path) -> None:
     with pytest.raises(ModelError, match="so it is not an image model"):
         Preparation.read(tmp_path)
     (tmp_path / "preprocessor_config.json").write_text("[]")
-    with pytest.raises(ModelError, match="a JSON dict was expected"):
+    with pytest.raises(ModelError, match="must be a JSON dict"):
         Preparation.read(tmp_path)
 
 
@@ -82,5 +82,5 @@ def test_older_files_tell_sizes_as_numbers(tmp_path: Path) -> None:
 
 def test_an_image_of_very_unlike_sides_is_refused(tmp_path: Path) -> None:
     preparation(tmp_path)
-    with pytest.raises(ModelError, match="sides of 6000 and 1 points"):
+    with pytest.raises(ModelError, match="sides of 6000 and 1 pixels"):
         Preparation.read(tmp_path)(noise(6000, 1))
