@@ -197,7 +197,7 @@ def test_grid_and_table_from_one_command(folder: Path) -> None:
         ("local:none.gguf", "none.gguf"),
         ("local:none", "unknown local model 'none'"),
         ("torch:none.gguf", "none.gguf"),
-        ("torch:./none", "no model folder"),
+        ("torch:./none", "no such model folder"),
         ("fake:none.json", "none.json"),
     ],
 )

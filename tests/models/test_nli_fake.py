@@ -83,11 +83,11 @@ def test_specifications() -> None:
             load_nli(wrong)
         assert all(form in str(error.value) for form in NLI_FORMS)
     for wrong, message in (
-        ("onnx:x?layer=2", "unknown option of .* models: 'layer'"),
+        ("onnx:x?layer=2", "no option 'layer'"),
         ("torch:x?precision=int8", "no option 'precision'"),
         ("veridical-nli-mini?revision=x", "no option 'revision'"),
-        ("onnx:does-not-exist", "no model folder"),
-        ("./does-not-exist", "no model folder"),
+        ("onnx:does-not-exist", "no such model folder"),
+        ("./does-not-exist", "no such model folder"),
     ):
         with pytest.raises(UsageError, match=message):
             load_nli(wrong)

@@ -321,7 +321,7 @@ def options_of(kind: str, model: ModelName, by_kind: dict[str, dict[str, Any]]) 
     known, options = by_kind[kind], {}
     for key, value in model.options.items():
         if key not in known:
-            raise UsageError(f"unknown option of {kind} models: {key!r}; known: {', '.join(known)}")
+            raise UsageError(f"{kind} models have no option {key!r}; known: {', '.join(known)}")
         try:
             options[key] = known[key](value)
         except ValueError:

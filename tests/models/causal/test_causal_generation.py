@@ -177,7 +177,7 @@ async def test_its_options_are_those_of_a_model_that_reads(tmp_path: Path) -> No
     for spec, why in [
         (f"torch:{folder}?dtype=half", "unknown dtype 'half'"),
         (f"torch:{folder}?beams=3", "beams"),
-        (f"torch:{tmp_path / 'none'}", "no model folder"),
+        (f"torch:{tmp_path / 'none'}", "no such model folder"),
         (f"torch:{tmp_path / 'none.gguf'}", "cannot read the model"),
     ]:
         with pytest.raises(UsageError, match=why):

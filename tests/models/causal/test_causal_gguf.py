@@ -247,7 +247,7 @@ def test_specs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(UsageError, match="not a GGUF file"):
         load_language_model("page.gguf")
     (tmp_path / "cut.gguf").write_bytes(b"GGUF")
-    with pytest.raises(ModelError, match=r"cut\.gguf is no GGUF file that can be read"):
+    with pytest.raises(ModelError, match=r"cut\.gguf is not a readable GGUF file"):
         load_language_model("cut.gguf")
     monkeypatch.setenv(download.CACHE_VARIABLE, str(tmp_path))
     monkeypatch.setattr(download, "find", lambda weights: path)

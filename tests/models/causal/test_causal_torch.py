@@ -157,7 +157,7 @@ def test_specs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert load_language_model(str(folder), device="cpu").revision == loaded(folder).revision
     with pytest.raises(UsageError, match="unknown option of a language model 'layer'"):
         load_language_model(f"torch:{folder}?layer=3")
-    with pytest.raises(UsageError, match="no model folder or GGUF file"):
+    with pytest.raises(UsageError, match="no such model folder or GGUF file"):
         load_language_model("./nothing")
     with pytest.raises(UsageError, match="names no language model"):
         load_language_model("nothing")
