@@ -1,3 +1,3 @@
 """The package's version; its import costs nothing."""
 
-__version__ = "0.2.0"
+__version__ = "0.3.0"
