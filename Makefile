@@ -55,7 +55,7 @@ coverage: .venv/.dev
 	$(BIN)/pytest -m alone $(ALONE) --cov --cov-append --cov-report=term
 
 release: .venv/.release
-	$(BIN)/python release/check.py --page docs/results/release.md
+	$(BIN)/python release/check.py --page docs/evidence/release.md
 
 clean:
 	rm -rf .venv demo build dist

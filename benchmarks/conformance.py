@@ -1,6 +1,6 @@
 """Ten behaviours that any detector of hallucinations should have, behind an adapter of 20 lines.
 
-    python benchmarks/conformance.py [--nli base mini] [--peers MODEL] [--page docs/conformance.md]
+    python benchmarks/conformance.py [--nli base mini] [--peers MODEL] [--page PAGE]
 
 A detector is anything with a ``name`` and ``risks(rows)``: for rows with ``question``, ``contexts``
 and ``response`` one number each, larger being worse, or None where it says nothing. No threshold is

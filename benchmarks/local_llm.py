@@ -30,7 +30,10 @@ BASELINES, LEFT_OUT = ("length",), ("constant", "random", "majority", "always_po
 KEPT = ("suite", "split", "scorer", "metric", "value", "ci_low", "ci_high", "n_total", "n_scored")
 HEAD = """# What a language model that runs here reaches
 
-Made by `python benchmarks/local_llm.py --data DATA --out FOLDER --page docs/results/local-llm.md`,
+This page shows the accuracy of a small local LLM as judge, reader and writer. Larger models are
+expected to perform better, so the figures are a lower limit.
+
+Made by `python benchmarks/local_llm.py --data DATA --out FOLDER --page docs/evidence/local-llm.md`,
 which runs the commands below. The model is Qwen2.5-Coder-1.5B-Instruct in 4 bits (`veridical models
 get qwen-1.5b`), on two cores, without a GPU; "0.5B" is the next smaller one of the family. No
 scorer was fitted on the part that it is measured on, but for those marked in-domain.

@@ -50,7 +50,7 @@ def diff_schema() -> str:
 PAGES: dict[str, Callable[[], str]] = {
     **scorer_pages.PAGES,
     **cli_pages.PAGES,
-    "gallery.md": gallery.page,
+    "evidence/gallery.md": gallery.page,
     "coverage.md": papers.page,
     "result.schema.json": schema,
     "bench.schema.json": bench_schema,

@@ -30,12 +30,12 @@ class HeadlineRow(NamedTuple):
     note: str = ""
 
 
-_FORMS = "results/published-forms.md"
-_STUDIES = "results/studies.md"
-_LOCAL = "results/local-llm.md"
-_TUNED = "results/tuned-ensemble.md"
-_SETS = "results/wikibio-begin-halueval.md"
-_GRID = "results/mirage-grid.md"
+_FORMS = "evidence/published-forms.md"
+_STUDIES = "evidence/studies.md"
+_LOCAL = "evidence/local-llm.md"
+_TUNED = "evidence/tuned-ensemble.md"
+_SETS = "evidence/wikibio-begin-halueval.md"
+_GRID = "evidence/mirage-grid.md"
 
 _WIKIBIO = "veridical bench wikibio --data DATA/wikibio_gpt3"
 _QWEN = "--llm local:qwen-1.5b"
@@ -240,7 +240,7 @@ REFCHECKER = (
         'veridical bench begin --data DATA/begin --scorers "claims(extractor=response, '
         'checker=nli), claims(checker=nli)"',
         None,
-        "results/claim-methods.md#granularity-of-claims",
+        "evidence/claim-methods.md#granularity-of-claims",
         _OLD_NLI,
     ),
     HeadlineRow(
@@ -253,7 +253,7 @@ REFCHECKER = (
         "a constant has 0.206; other data, as the references are not distributed",
         "veridical train repc PAIRS.jsonl --proxy smollm2 --test DEV.jsonl --out repc.json",
         None,
-        "results/claim-methods.md#repc-hidden-states-of-a-language-model-as-checker",
+        "evidence/claim-methods.md#repc-hidden-states-of-a-language-model-as-checker",
     ),
     HeadlineRow(
         "RefChecker",
@@ -272,7 +272,7 @@ REFCHECKER = (
         "119 passages with a reference text; clauses by rule, embedded NLI and words",
         f'{_WIKIBIO} --against reference --scorers "claims(aggregate=soft)"',
         None,
-        "results/claims-wikibio.md",
+        "evidence/claims-wikibio.md",
         _OLD_NLI,
     ),
 )
@@ -424,7 +424,7 @@ MIRAGE = (
         "them, has 88.3",
         "python benchmarks/ensembles.py --data DATA --part begin",
         None,
-        "results/ensembles.md",
+        "evidence/ensembles.md",
         _OLD_NLI,
     ),
     HeadlineRow(

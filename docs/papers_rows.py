@@ -32,19 +32,19 @@ def _row(
     return Row(what, here, note, figures, tests)
 
 
-_STUDIES = "results/studies.md"
+_STUDIES = "evidence/studies.md"
 _PAIRS = f"{_STUDIES}#similar-and-different-passages"
 _RULE_ERRORS = f"{_STUDIES}#errors-put-in-by-rule-8-scientific-topics-and-2-contracts"
 _TERMS = f"{_STUDIES}#terms-extracted-from-legal-texts"
 _COUNTING = f"{_STUDIES}#pictures-of-counted-objects"
-_SETS = "results/wikibio-begin-halueval.md"
-_LOCAL = "results/local-llm.md"
-_UNCERTAINTY = "results/uncertainty-scorers.md"
-_FORMS = "results/published-forms.md"
-_CURVES = "results/README.md#by-the-number-of-samples"
-_VOTES = "results/claim-methods.md#several-checkers"
-_DISTILLED = "results/claim-methods.md#an-extractor-distilled-from-an-llm"
-_REPC = "results/claim-methods.md#repc-hidden-states-of-a-language-model-as-checker"
+_SETS = "evidence/wikibio-begin-halueval.md"
+_LOCAL = "evidence/local-llm.md"
+_UNCERTAINTY = "evidence/uncertainty-scorers.md"
+_FORMS = "evidence/published-forms.md"
+_CURVES = "evidence/summary.md#by-the-number-of-samples"
+_VOTES = "evidence/claim-methods.md#several-checkers"
+_DISTILLED = "evidence/claim-methods.md#an-extractor-distilled-from-an-llm"
+_REPC = "evidence/claim-methods.md#repc-hidden-states-of-a-language-model-as-checker"
 
 SYSTEMS: dict[str, tuple[Row, ...]] = {
     "CheckEmbed": (
@@ -187,7 +187,7 @@ SYSTEMS: dict[str, tuple[Row, ...]] = {
             "judge",
             figures=(
                 f"{_LOCAL} with uncertain, Likert",
-                "results/tuned-ensemble.md with uncertain",
+                "evidence/tuned-ensemble.md with uncertain",
                 "none of the others",
             ),
         ),
@@ -217,17 +217,17 @@ SYSTEMS: dict[str, tuple[Row, ...]] = {
             "veridical tune",
             "ensemble",
             figures=(
-                "results/tuned-ensemble.md",
-                "results/tuned-ensemble.md#gsm8k-graded-solutions-of-four-models-120-questions "
+                "evidence/tuned-ensemble.md",
+                "evidence/tuned-ensemble.md#gsm8k-graded-solutions-of-four-models-120-questions "
                 "accuracy by confidence",
-                "results/ensembles.md",
+                "evidence/ensembles.md",
             ),
         ),
         _row(
             "graders of answers",
             "veridical.tuning.graders.llm",
             "veridical.tuning.graders.numeric",
-            figures=("benchmarks.md#graders by numbers and by words", "none of the LLM"),
+            figures=("evidence/benchmarks.md#graders by numbers and by words", "none of the LLM"),
         ),
         _row(
             "claims by LLM: the prompts of zhang, farquhar, mohri, jiang",
@@ -259,8 +259,9 @@ SYSTEMS: dict[str, tuple[Row, ...]] = {
             "veridical.stats.calibration",
             "veridical.stats.metrics.calibration",
             figures=(
-                "results/default-fit.md#held-out-figures ECE and Brier of the default",
-                "benchmarks.md#how-far-to-trust-intervals-and-tests intervals of ECE and MCE",
+                "evidence/default-fit.md#held-out-figures ECE and Brier of the default",
+                "evidence/benchmarks.md#how-far-to-trust-intervals-and-tests "
+                "intervals of ECE and MCE",
                 "none of `tune --calibrate`",
             ),
         ),
@@ -269,8 +270,8 @@ SYSTEMS: dict[str, tuple[Row, ...]] = {
             "loaders of question sets",
             "veridical_lab.bench.datasets.qa",
             figures=(
-                "results/tuned-ensemble.md CSQA, NQ-Open, SVAMP, GSM8K, EfficientQA",
-                "benchmarks.md#graders GSM8K, EfficientQA",
+                "evidence/tuned-ensemble.md CSQA, NQ-Open, SVAMP, GSM8K, EfficientQA",
+                "evidence/benchmarks.md#graders GSM8K, EfficientQA",
             ),
         ),
         _row(
@@ -294,9 +295,9 @@ SYSTEMS: dict[str, tuple[Row, ...]] = {
             "extractor clauses",
             "extractor triplets",
             figures=(
-                "results/claims-extraction.md",
+                "evidence/claims-extraction.md",
                 _DISTILLED,
-                "results/claim-methods.md#granularity-of-claims clauses",
+                "evidence/claim-methods.md#granularity-of-claims clauses",
             ),
         ),
         _row(
@@ -309,7 +310,7 @@ SYSTEMS: dict[str, tuple[Row, ...]] = {
             figures=(
                 f"{_LOCAL} LLM",
                 f"{_VOTES} NLI, RepC",
-                "results/claim-methods.md#granularity-of-claims NLI",
+                "evidence/claim-methods.md#granularity-of-claims NLI",
                 "none of joint LLM, AlignScore",
             ),
         ),
@@ -343,14 +344,14 @@ SYSTEMS: dict[str, tuple[Row, ...]] = {
         _row(
             "long references split and merged, several passages",
             "veridical.claims.merge",
-            figures=("results/parts.md#long-sources tokens and seconds of `claims`",),
+            figures=("evidence/parts.md#long-sources tokens and seconds of `claims`",),
         ),
         _row(
             "strict, soft and majority verdicts, abstain",
             "veridical.claims.aggregate",
             "veridical.claims.abstain",
             figures=(
-                "results/claims-wikibio.md strict, soft",
+                "evidence/claims-wikibio.md strict, soft",
                 "reproduction.md#refchecker-figures-11-and-12 abstain, by people's labels",
                 "none of majority",
             ),
@@ -367,7 +368,7 @@ SYSTEMS: dict[str, tuple[Row, ...]] = {
             "search of the web, and of documents of one's own",
             "veridical.retrieval.search",
             "veridical corpus",
-            figures=("results/parts.md#retrieval documents", "none of the web"),
+            figures=("evidence/parts.md#retrieval documents", "none of the web"),
         ),
         _row(
             "retriever: a query written by an LLM, pages read, the best passages by BM25",
@@ -375,7 +376,7 @@ SYSTEMS: dict[str, tuple[Row, ...]] = {
             "veridical.retrieval.search_pages",
             note="`--corpus-query llm --corpus-pages 3`; Google's answer box is not put first",
             figures=(
-                "results/parts.md#a-question-written-by-a-language-model the query",
+                "evidence/parts.md#a-question-written-by-a-language-model the query",
                 "none of pages",
             ),
         ),
@@ -393,9 +394,9 @@ SYSTEMS: dict[str, tuple[Row, ...]] = {
             "annotation tool",
             "veridical review",
             note="its format is read and written",
-            figures=("results/pages.md#review-and-rate seconds",),
+            figures=("evidence/pages.md#review-and-rate seconds",),
         ),
-        _row("demo page", "veridical view", figures=("results/pages.md#view seconds",)),
+        _row("demo page", "veridical view", figures=("evidence/pages.md#view seconds",)),
         _row(
             "builder of the benchmark: references, prompts, filter of NQ, hard cases",
             "veridical study refchecker references",
@@ -513,24 +514,24 @@ SYSTEMS: dict[str, tuple[Row, ...]] = {
             "perplexity",
             note="MSP is the product of the probabilities; by default `sequence_probability` is "
             "their geometric mean, 1 / perplexity",
-            figures=("results/mirage-grid.md perplexity by decoding and size", "none of MSP"),
+            figures=("evidence/mirage-grid.md perplexity by decoding and size", "none of MSP"),
         ),
         _row(
             "FAMD of several metrics",
             "famd",
-            figures=("results/ensembles.md without a judge", "none with a judge"),
+            figures=("evidence/ensembles.md without a judge", "none with a judge"),
         ),
         _row(
             "five ways of decoding",
             "veridical sample",
             "veridical_lab.sampling.grid",
-            figures=("results/mirage-grid.md",),
+            figures=("evidence/mirage-grid.md",),
         ),
         _row(
             "tests of factors, chosen by normality",
             "veridical_lab.bench.study.factors",
             "veridical_lab.bench.study.normality",
-            figures=("results/mirage-grid.md p-values of decoding and size",),
+            figures=("evidence/mirage-grid.md p-values of decoding and size",),
         ),
         _row(
             "alignment with people, between metrics",
@@ -545,7 +546,7 @@ SYSTEMS: dict[str, tuple[Row, ...]] = {
             "veridical_lab.bench.datasets.faithdial",
             figures=(
                 f"{_SETS} BEGIN, HaluEval",
-                "results/asked-for.md#factual-correctness TruthfulQA",
+                "evidence/asked-for.md#factual-correctness TruthfulQA",
                 "none of FaithDial",
             ),
         ),
@@ -553,7 +554,7 @@ SYSTEMS: dict[str, tuple[Row, ...]] = {
             "a grid of 37 models",
             "veridical bench",
             note="`--study --table`; three small models, all instruction-tuned",
-            figures=("results/mirage-grid.md findings, one by one",),
+            figures=("evidence/mirage-grid.md findings, one by one",),
         ),
     ),
     "Others that users ask for": (

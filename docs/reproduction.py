@@ -1,7 +1,7 @@
 """Writes ``reproduction.md``: ``python docs/reproduction.py --data DATA``; ``--check`` compares.
 
 Our figures come from ``measured.py`` and, of language models that run here, from
-``results/local-llm.json``; the papers' own from ``veridical_lab.bench.published``.
+``evidence/local-llm.json``; the papers' own from ``veridical_lab.bench.published``.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ HUMAN_RATES = "RefChecker figures 11 and 12"
 #: The entry beside which ours at a threshold of 0.5 stand.
 BALANCED = "SelfCheckGPT's repository, balanced accuracy, random row"
 #: What ``benchmarks/local_llm.py`` found.
-LOCAL = Path(__file__).parent / "results" / "local-llm.json"
+LOCAL = Path(__file__).parent / "evidence" / "local-llm.json"
 
 #: Above the table of headlines.
 HEADLINES_HEAD = (
@@ -52,6 +52,9 @@ def page(measured: Measured) -> str:
     named = [e for e in ENTRIES if e.status == "named model" and e.id not in found]
     parts = [
         "# Reproduction of published figures",
+        "This page compares published figures with results of this package. Agreement shows that a "
+        "method is implemented as published. Differences are due to other models or less data, "
+        "unless stated otherwise.",
         "Made by `python docs/reproduction.py --data DATA`, DATA being the folder of data sets. "
         "All figures are fractions; a cell is *ours (the paper's, difference)*. Ours on this page "
         "take no model. HaluEval: the quick protocol's 1000 rows a part, both answers of each; "
@@ -63,7 +66,7 @@ def page(measured: Measured) -> str:
         *_regenerated([e for e in ENTRIES if e.status == "regenerated"], measured),
         "## Measured with a language model that runs here",
         "By Qwen2.5-Coder-1.5B or 0.5B in 4 bits on two cores, on a small part of the data. "
-        "Intervals and what stands beside: [results/local-llm.md](results/local-llm.md). The "
+        "Intervals and what stands beside: [evidence/local-llm.md](evidence/local-llm.md). The "
         "papers' models are larger; their figures, on all of the data, stand below ours. NLI is by "
         "veridical-nli-mini; a dagger marks rows by weights that have been replaced since.",
         *(text for part in local for text in _measured_here(part)),

@@ -320,6 +320,8 @@ SHOWN = ("numpy", "scipy", "pyarrow", "onnxruntime", "tokenizers", "pydantic", "
 
 PAGE = """# Installations
 
+This page records the environments in which the release was installed and tested.
+
 Made by `make release` (`python release/check.py`): the wheel in an empty environment, the core
 only, with the lowest dependencies that `pyproject.toml` allows (`lowest-direct`) and with the
 newest there are (`highest`), on Linux, x86-64. In each these worked:

@@ -82,7 +82,7 @@ def test_an_error_is_a_result(module: ModuleType) -> None:
 
 
 def test_the_page(module: ModuleType) -> None:
-    text = (ROOT / "docs/conformance.md").read_text("utf-8")
+    text = (ROOT / "docs/evidence/conformance.md").read_text("utf-8")
     report = module.examine(Knows(module), module.items())
     made = module.page(text, [report])
     assert "| number swap | Another number in an answer that is right but for that. |" in made

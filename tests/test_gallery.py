@@ -43,13 +43,13 @@ def test_each_section_has_formula_figure_and_picture(gallery: ModuleType) -> Non
         assert f"`{gallery.FORMULAS[name]}`" in section
         assert re.search(r"^- separates the examples: [01]\.\d\d$", section, re.MULTILINE), name
         picture = ROOT / "docs" / f"images/gallery/{name}.svg"
-        assert f"(images/gallery/{name}.svg)" in section and picture.is_file()
+        assert f"(../images/gallery/{name}.svg)" in section and picture.is_file()
         assert "<title>" in picture.read_text("utf-8")
 
 
 def test_figures_on_public_sets_are_those_of_the_results(gallery: ModuleType) -> None:
     found = gallery.published()
-    page = (ROOT / "docs/results/wikibio-begin-halueval.md").read_text("utf-8")
+    page = (ROOT / "docs/evidence/wikibio-begin-halueval.md").read_text("utf-8")
     (line,) = [x for x in page.splitlines() if x.startswith("| `support` | ")][:1]
     shown = found["support"]["WikiBio, passages, Spearman"]
     assert shown in line.replace("*", "").replace("†", "")

@@ -46,7 +46,7 @@ def test_what_is_no_figure(papers: ModuleType) -> None:
     ]
     measured = [s for s in ("exact_match", "cosine", "luq", "kle") if papers._measures(table, s)]
     assert measured == ["kle"]
-    assert "results/wikibio-nli.md" not in papers._pages("exact_match")
+    assert "evidence/wikibio-nli.md" not in papers._pages("exact_match")
 
 
 def test_the_page_counts_what_is_whole_and_what_is_a_part(
@@ -84,7 +84,7 @@ def test_figures_of_a_paper_are_none_of_ours(papers: ModuleType) -> None:
     text = (ROOT / "docs" / "reproduction.md").read_text("utf-8")
     for scorer in ("unieval", "critic", "q2"):  # each in a table of the paper's figures
         assert f"| `{scorer}` |" in text
-        assert list(papers._pages(scorer)) == ["results/mirage-stand-ins.md"]
+        assert list(papers._pages(scorer)) == ["evidence/mirage-stand-ins.md"]
     assert "reproduction.md" in papers._pages("ngram(counting=paper)")
     assert "reproduction.md" in papers._pages("selfcheck_prompt")
     assert "reproduction.md" not in papers._pages("selfcheck_prompt(form=published)")
@@ -97,9 +97,9 @@ def test_a_row_says_which_of_its_scorers_have_no_figures(papers: ModuleType) -> 
 
 
 def test_links_are_to_what_is_there(papers: ModuleType) -> None:
-    place = "results/claim-methods.md#several-checkers"
+    place = "evidence/claim-methods.md#several-checkers"
     assert papers._link(place, "NLI") == f"[claim-methods]({place}) (NLI)"
-    assert papers._link("results/README.md") == "[results](results/README.md)"
+    assert papers._link("evidence/summary.md") == "[summary](evidence/summary.md)"
     for place in ("guide.md#nothing", "nothing.md"):
         with pytest.raises(LookupError, match="nothing"):
             papers._link(place)

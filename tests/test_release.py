@@ -112,7 +112,7 @@ def test_every_python_that_is_named_is_tried(release: ModuleType) -> None:
     named = [c.removeprefix(prefix) for c in project["classifiers"] if c.startswith(prefix)]
     assert tuple(v for v in named if "." in v) == release.PYTHONS
     assert project["requires-python"] == f">={release.PYTHONS[0]}"
-    page = (ROOT / "docs/results/release.md").read_text("utf-8")
+    page = (ROOT / "docs/evidence/release.md").read_text("utf-8")
     for version in release.PYTHONS:
         for resolution in release.RESOLUTIONS:
             assert any(

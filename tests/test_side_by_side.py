@@ -79,7 +79,7 @@ def test_length_tells_nothing_of_halueval(benchmark: ModuleType, shared_data: Pa
 
 
 def test_the_page_has_every_method_and_what_is_missing(benchmark: ModuleType) -> None:
-    page = (ROOT / "docs/results/side-by-side.md").read_text("utf-8")
+    page = (ROOT / "docs/evidence/side-by-side.md").read_text("utf-8")
     assert [m.name for m in benchmark.METHODS if f"| {m.name} | " not in page] == []
     assert [file for _, _, file in benchmark.MISSING if f"`{file}`" not in page] == []
     for part in ("BEGIN wow/test", "HaluEval qa, pairs of equal length"):

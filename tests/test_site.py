@@ -68,7 +68,13 @@ def test_pages_fit_and_search_finds(browser: Browser, site: Path, width: int) ->
         trouble: list[str] = []
         page.on("pageerror", lambda e: trouble.append(str(e)))
         page.on("request", lambda r: r.url.startswith(here) or trouble.append(r.url))
-        for name in ("index.html", "guide.html", "gallery.html", "reference.html", "coverage.html"):
+        for name in (
+            "index.html",
+            "guide.html",
+            "evidence/gallery.html",
+            "reference.html",
+            "coverage.html",
+        ):
             page.goto(here + name)
             assert page.evaluate("document.documentElement.scrollWidth") <= width, name
             assert page.locator("h1").count() == 1

@@ -287,8 +287,9 @@ def write_files(folder: Path) -> None:
 
 
 def pages() -> list[str]:
-    """README and the pages of docs, as paths from the root."""
-    return ["README.md", *sorted(f"docs/{p.name}" for p in (ROOT / "docs").glob("*.md"))]
+    """README, the manual, and evidence pages with commands, as paths from the root."""
+    evidence = [f"docs/evidence/{name}.md" for name in ("benchmarks", "paper-studies")]
+    return ["README.md", *sorted(f"docs/{p.name}" for p in (ROOT / "docs").glob("*.md")), *evidence]
 
 
 def lines(page: str) -> list[str]:

@@ -2,7 +2,7 @@
 
 An NLI model may miss an entailment if the passage continues with exceptions. A sentence alone may
 lack the information of the others. The mean of both is more accurate than either: see
-``training/sentences_alone.py`` and ``docs/results/parts.md``.
+``training/sentences_alone.py`` and ``docs/evidence/parts.md``.
 
 Some pairs need no model: a passage entails its own sentences, and contradicts a sentence changed by
 a negation or an antonym.

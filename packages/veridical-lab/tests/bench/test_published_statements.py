@@ -90,7 +90,7 @@ def test_rows_of_checkembed_that_call_all_right_are_counted() -> None:
 
 
 def test_figures_of_ours_in_a_reason_are_those_of_the_page_it_names() -> None:
-    lines = (ROOT / "docs/results/wikibio-nli.md").read_text("utf-8").splitlines()
+    lines = (ROOT / "docs/evidence/wikibio-nli.md").read_text("utf-8").splitlines()
     ours = [line for line in lines if line.startswith("| `selfcheck_nli` |") and "1," in line]
     trapezoids = {line.split("|")[3].strip() for line in ours}
     assert trapezoids == set(re.findall(r"0\.\d{3}\b", selfcheckgpt.HERE_NLI)) - {"0.451"}

@@ -121,7 +121,7 @@ def test_claude_2s_triplets(tmp_path: Path, shared_data: Path) -> None:
     """On prompts held out it is nearer to Claude 2's claims than the rules are.
 
     Of the answers of two models; ``VERIDICAL_TRIPLETS=all`` takes those of all seven, whose figures
-    ``docs/results/claim-methods.md`` has, and four times as long.
+    ``docs/evidence/claim-methods.md`` has, and four times as long.
     """
     data, aligned, trained, clauses, gain = shared_data / "refchecker", 6974, 0.407, 0.357, 0.068
     if os.environ.get("VERIDICAL_TRIPLETS") != "all":

@@ -1,7 +1,7 @@
 """The sets of scorers that come with the package: which a record has, and what they say.
 
 No labels are used: each scorer's risk becomes its quantile in a shipped table, and the set's
-weights are those of ``off_the_shelf.json`` (docs/results/default-fit.md has their origin).
+weights are those of ``off_the_shelf.json`` (docs/evidence/default-fit.md has their origin).
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 """Flags that keep a reader from being fooled by a figure. Each answers to a known error in the
-published record: see docs/benchmarks.md."""
+published record: see docs/evidence/benchmarks.md."""
 
 from __future__ import annotations
 

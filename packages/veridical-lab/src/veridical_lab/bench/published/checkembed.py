@@ -154,9 +154,9 @@ def _command(model: str) -> str:
     )
 
 
-_SETS = "[results/wikibio-begin-halueval.md](results/wikibio-begin-halueval.md)"
-_FORMS = "[results/published-forms.md](results/published-forms.md)"
-_STUDIES = "results/studies.md"
+_SETS = "[evidence/wikibio-begin-halueval.md](evidence/wikibio-begin-halueval.md)"
+_FORMS = "[evidence/published-forms.md](evidence/published-forms.md)"
+_STUDIES = "evidence/studies.md"
 _HERE = (
     "here by the embedded encoder, mean cosine, the response among the samples, all passages: "
     f"{_SETS}; in the published form, by the number of samples: {_FORMS}"

@@ -97,13 +97,13 @@ _HALF = "the paper judges 10 000 of the 20 000 answers and does not say which"
 _SAFE = "weights are read from safetensors only"
 _STAND_IN = (
     f"{_SAFE}; here by a small stand-in, on BEGIN: "
-    "[results/mirage-stand-ins.md](results/mirage-stand-ins.md)"
+    "[evidence/mirage-stand-ins.md](evidence/mirage-stand-ins.md)"
 )
 _UPSIDE = (
     "the score says how faithful a response is; if the paper took it as it is, as it did "
     "Knowledge-F1, the printed areas are of the score upside down"
 )
-_SETS = "[results/wikibio-begin-halueval.md](results/wikibio-begin-halueval.md#meta-evaluation)"
+_SETS = "[evidence/wikibio-begin-halueval.md](evidence/wikibio-begin-halueval.md#meta-evaluation)"
 _HERE = f"here by the embedded encoder, the right way up and inverted: {_SETS}"
 _Q2 = "mrm8488/t5-base-finetuned-question-generation-ap"  # with the two others it takes
 
@@ -232,7 +232,7 @@ ENTRIES = (
         reason="the scores of its five columns are not published, gpt-4o-mini's answers among "
         "them, and the paper does not say how the component is turned. The analysis itself is "
         "tested against its definition; here of scorers without an LLM: "
-        "[results/ensembles.md](results/ensembles.md)",
+        "[evidence/ensembles.md](evidence/ensembles.md)",
     ),
     Entry(
         "Mirage figures 1, 2, 5 and 7",
@@ -260,7 +260,7 @@ ENTRIES = (
         reason="the generated answers are not published; `veridical sample --grid models.toml "
         "--table generations.csv` makes such a table with any models, and `veridical bench "
         "--study --table generations.csv` runs the same tests on it: of three small models in "
-        "[results/mirage-grid.md](results/mirage-grid.md)",
+        "[evidence/mirage-grid.md](evidence/mirage-grid.md)",
     ),
 )
 

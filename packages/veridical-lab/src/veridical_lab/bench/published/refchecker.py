@@ -66,9 +66,10 @@ _REFERENCES = (
     "go into references.jsonl beside them; here a triplet is read as a sentence, and a long "
     "reference in windows of whole sentences, not of 200 tokens"
 )
-_STUDIES = "results/studies.md"
+_STUDIES = "evidence/studies.md"
 _REPC = (
-    "[claim-methods.md](results/claim-methods.md#repc-hidden-states-of-a-language-model-as-checker)"
+    "[claim-methods.md]"
+    "(evidence/claim-methods.md#repc-hidden-states-of-a-language-model-as-checker)"
 )
 
 
@@ -89,7 +90,7 @@ def _checking() -> list[Entry]:
             "named model",
             command=_command("refchecker", checker, scorer),
             reason=f"{_REFERENCES}; here by this project's NLI models, on other labelled pairs: "
-            "[claim-methods.md](results/claim-methods.md#several-checkers)",
+            "[claim-methods.md](evidence/claim-methods.md#several-checkers)",
             figures=tuple(
                 figure
                 for metric, table in (("accuracy", TABLE_5), ("macro_f1", TABLE_8))
@@ -113,7 +114,7 @@ def _granularity() -> list[Entry]:
             command=_command("refchecker_responses", checker, ", ".join(scorers)),
             reason=f"{_REFERENCES}. The paper's sub-sentences are made by a language model; here "
             "by the first small NLI model, on BEGIN, HaluEval and WikiBio: "
-            "[claim-methods.md](results/claim-methods.md#granularity-of-claims)",
+            "[claim-methods.md](evidence/claim-methods.md#granularity-of-claims)",
             figures=tuple(
                 Figure("refchecker_responses", "all", "macro_f1", scorer, value, None, model)
                 for scorer, value in zip(scorers, TABLE_7[checker], strict=True)
@@ -133,7 +134,7 @@ def _pipelines() -> list[Entry]:
             "named model",
             command=_command("refchecker_responses", checker, scorer),
             reason=f"{_REFERENCES}; here pipelines by the first small NLI model, on BEGIN, "
-            "HaluEval and WikiBio: [results/README.md](results/README.md#claims)",
+            "HaluEval and WikiBio: [evidence/summary.md](evidence/summary.md#claims)",
             figures=tuple(
                 Figure(
                     "refchecker_responses", f"{split}/{task}", metric, scorer, value, None, model
@@ -246,8 +247,8 @@ ENTRIES = (
         "with people's claims by an NLI model instead: its precision is comparable, its recall is "
         "another figure, the share of people's claims that the extracted ones together entail, so "
         "that the whole response as one claim loses nothing. Extractors without a model: "
-        "[results/claims-extraction.md](results/claims-extraction.md); a trained one: "
-        "[claim-methods.md](results/claim-methods.md#an-extractor-distilled-from-an-llm)",
+        "[evidence/claims-extraction.md](evidence/claims-extraction.md); a trained one: "
+        "[claim-methods.md](evidence/claim-methods.md#an-extractor-distilled-from-an-llm)",
     ),
     Entry(
         "RefChecker figures 13 and 14",
@@ -265,7 +266,7 @@ ENTRIES = (
         "not possible",
         reason="every extractor is proprietary or no longer distributed, and the copy of the data "
         "that this rests on has half of the reference texts; here pipelines without a language "
-        "model, on that half: [results/claims-wikibio.md](results/claims-wikibio.md)",
+        "model, on that half: [evidence/claims-wikibio.md](evidence/claims-wikibio.md)",
     ),
     Entry(
         "RefChecker tables 14 to 16",

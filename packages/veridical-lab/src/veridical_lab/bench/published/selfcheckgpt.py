@@ -113,18 +113,18 @@ OPEN_PROMPT_ROWS = {
 }
 _SAFE = "weights are read from safetensors only"
 _HALF = "WikiBio-GPT3: the 119 passages that have wiki_bio_text"
-_CURVES = "[results/README.md](results/README.md#by-the-number-of-samples)"
+_CURVES = "[evidence/summary.md](evidence/summary.md#by-the-number-of-samples)"
 #: Where the same is measured with embedded models.
 HERE_BERTSCORE = (
     "here by the embedded encoder, all passages: "
-    "[results/wikibio-begin-halueval.md](results/wikibio-begin-halueval.md)"
+    "[evidence/wikibio-begin-halueval.md](evidence/wikibio-begin-halueval.md)"
 )
 HERE_NLI = (
     "here by the embedded NLI model, the sample being the premise, all passages, in "
-    "[results/wikibio-nli.md](results/wikibio-nli.md): trapezoids of 0.908, 0.604 and, on "
+    "[evidence/wikibio-nli.md](evidence/wikibio-nli.md): trapezoids of 0.908, 0.604 and, on "
     "NonFact*, 0.366, where the paper's model has 0.4517 and `ngram` here 0.451 (average "
     "precision); in the code's order on 24 passages: "
-    "[results/published-forms.md](results/published-forms.md)"
+    "[evidence/published-forms.md](evidence/published-forms.md)"
 )
 _UNIGRAM = wikibio_row("ngram(counting=paper)", NGRAM_ROWS["ngram(counting=paper)"])
 _NLI = wikibio_row(
@@ -257,7 +257,7 @@ ENTRIES = (
             "average is here over all its tokens. Weights are read from safetensors only"
             + (
                 ". All passages read by SmolLM2, which is of this size: "
-                "[results/README.md](results/README.md#read-by-another-model)"
+                "[evidence/summary.md](evidence/summary.md#read-by-another-model)"
                 if model == "facebook/opt-125m"
                 else ""
             ),
@@ -299,7 +299,7 @@ ENTRIES = (
             command=f'{_BENCH} --scorers "selfcheck_prompt(form=published, unclear=half)" '
             f"--llm {llm}",
             reason="here by a small model, on 8 passages: "
-            "[results/local-llm.md](results/local-llm.md)",
+            "[evidence/local-llm.md](evidence/local-llm.md)",
             figures=wikibio_row(_PROMPT, f"- - - {pearson} -", model=name),
         )
         for name, (llm, pearson) in OPEN_PROMPT_ROWS.items()
@@ -340,7 +340,7 @@ ENTRIES = (
                 *("NLI", "deberta-v3-large fine-tuned on MNLI", "selfcheck_nli(order=code)"),
                 *("--nli potsawee/deberta-v3-large-mnli", "potsawee/deberta-v3-large-mnli"),
                 f"{_SAFE}; here `nli_grounding` and `claims` by the first small NLI model: "
-                "[results/claims-wikibio.md](results/claims-wikibio.md)",
+                "[evidence/claims-wikibio.md](evidence/claims-wikibio.md)",
             ),
             ("QA", "MQAG", "selfcheck_qa", "", _QA, f"questions are drawn at random; {_SAFE}"),
             (
@@ -373,8 +373,8 @@ ENTRIES = (
             (
                 *("NLI", "deberta-v3-large fine-tuned on MNLI", "selfcheck_nli(order=code)"),
                 *("0.5", "--nli potsawee/deberta-v3-large-mnli", "potsawee/deberta-v3-large-mnli"),
-                f"{_SAFE}; here by the first small NLI model: [results/README.md]"
-                "(results/README.md#right-and-wrong-sentences-at-a-threshold-of-05)",
+                f"{_SAFE}; here by the first small NLI model: [evidence/summary.md]"
+                "(evidence/summary.md#right-and-wrong-sentences-at-a-threshold-of-05)",
             ),
             (
                 *("Prompt", "ChatGPT", _PROMPT, "0.5", "--llm openai:gpt-3.5-turbo"),

@@ -13,7 +13,7 @@ _TUNED = (
 )
 _LOCAL = (
     "Here with a local model, at a reduced size: "
-    "[results/tuned-ensemble.md](results/tuned-ensemble.md)"
+    "[evidence/tuned-ensemble.md](evidence/tuned-ensemble.md)"
 )
 _ANSWERS = (
     "the answers, samples and labels are not published, nor the prompts, the number of samples and "
