@@ -1,4 +1,4 @@
-"""Questions answered by a language model, and answers graded: what the suite ``qa`` judges."""
+"""Answering and grading of questions for the suite ``qa``."""
 
 from __future__ import annotations
 
@@ -42,16 +42,16 @@ Tell = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Answering:
-    """How questions are answered and graded.
+    """Options for answering and grading questions.
 
     Attributes:
-        engine: asks its LLM, if it has one.
-        grader: for all answers; None takes each data set's own rule, where there is no label.
-        sampling: how questions are answered; None for the usual way.
-        folder: where answers are kept; its name may stand for the fingerprint. None keeps none.
-        retry_failed: ask again what failed before.
-        fresh: use no answer that is kept but those that the journal has.
-        tell: is told how far it is.
+        engine: its LLM, if any, answers.
+        grader: for all answers; None uses each data set's own rule for unlabelled answers.
+        sampling: decoding options; None for the default.
+        folder: of the stored answers; its name may contain the fingerprint. None stores nothing.
+        retry_failed: repeat failed requests.
+        fresh: use no stored answer except those in the journal.
+        tell: called with the progress.
     """
 
     engine: Engine
@@ -64,11 +64,11 @@ class Answering:
 
     @classmethod
     def of(cls, engine: Engine, request: Request, tell: Tell | None = None) -> Answering:
-        """For a benchmark by ``engine``.
+        """Build the options for a benchmark by ``engine``.
 
         Raises:
-            UsageError: there is no such grader, or no LLM for it; or there is a way of answering
-                and nothing to answer.
+            UsageError: the grader does not exist or lacks an LLM; or sampling options are given
+                without questions to answer.
         """
         bench, options = request.bench, request.suites.get("qa")
         qa = options if isinstance(options, QaOptions) else QaOptions()
@@ -87,11 +87,11 @@ class Answering:
 
     @property
     def has_llm(self) -> bool:
-        """Whether there is a language model to ask."""
+        """Return True if a language model is available."""
         return self.engine.llms.default is not None
 
     def chosen(self, suite: Suite, path: Path, bench: BenchOptions) -> Chosen | None:
-        """The items to judge; None where those of the file are graded already.
+        """Return the items to judge; None if the file's answers are graded already.
 
         Raises:
             UsageError: unusable data.
@@ -102,7 +102,9 @@ class Answering:
         if self.has_llm and has_questions(path):
             return self._answered(suite, path, bench)
         if self.sampling is not None:
-            raise UsageError(f"{display(path)} holds answers: no question is asked, none sampled")
+            raise UsageError(
+                f"{display(path)} contains answers; sampling options apply to questions only"
+            )
         if self.grader is None:
             return None
         chosen = _choose(suite, path, bench)
@@ -144,7 +146,7 @@ class Answering:
             source = SampledSource(
                 prompts, folder, chat=llms.chat(account, spec), submit=self.engine.submit
             )
-            if self.retry_failed or self.fresh:  # what was answered comes from the journal
+            if self.retry_failed or self.fresh:  # earlier answers come from the journal
                 source.forget()
             self._say(
                 f"qa: {len(rows)} questions to {endpoint.name}, {1 + sampling.n} answers each, "
@@ -178,7 +180,7 @@ class Answering:
         return chosen
 
     def _graded(self, chosen: Chosen, chat: Chat | None) -> Chosen:
-        """``chosen`` with labels by the grader; answers it cannot grade are left out."""
+        """Label ``chosen`` by the grader; answers that it cannot grade are left out."""
         graders = [
             self.grader or load_grader(grader_of(i.part, i.record.meta.get(CHOICES)))
             for i in chosen.items
@@ -222,7 +224,7 @@ class Answering:
 
     @contextmanager
     def _account(self, run: str, folder: Path) -> Iterator[Account]:
-        """An account of their own for the calls of answering and grading."""
+        """Open a separate account for the calls of answering and grading."""
         llms = self.engine.llms
         account = llms.account(run, folder, retry=self.retry_failed)
         try:
@@ -242,7 +244,7 @@ class Answering:
 
 
 def _way(sampling: Sampling) -> str:
-    """How the answers came about, for people."""
+    """Describe the origin of the answers."""
     decoding = sampling.decoding
     draws = decoding is not None and decoding.draws
     if sampling.response == "first":
@@ -269,7 +271,9 @@ def _choose(suite: Suite, path: Path, bench: BenchOptions) -> Chosen:
 async def _grades(
     items: Sequence[Item], graders: Sequence[Grader], chat: Chat | None
 ) -> list[Grade]:
-    """Grades in order; a call that failed is no grade, but for one that the budget stopped."""
+    """Return grades in order; a failed call gives no grade, except that a spent budget is
+    raised.
+    """
     slots = asyncio.Semaphore(_AT_ONCE)
 
     async def one(item: Item, grader: Grader) -> Grade:
@@ -290,7 +294,7 @@ async def _grades(
 
 
 def _write(items: Sequence[Item], path: Path) -> None:
-    """The graded records, one a line: ``bench qa --data`` reads them again."""
+    """Write the graded records as JSON lines, which ``bench qa --data`` reads again."""
     from veridical.files.atomic import write_atomic
 
     lines = (

@@ -1,4 +1,4 @@
-"""Scorers that need no method, whose figures stand beside every other's."""
+"""Baseline scorers without a method."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ from veridical_lab.bench.metrics.spans import span_statistics
 def baselines(
     task: Task, targets: TaskTargets, labelled: Labelled, *, as_published: bool, seed: int
 ) -> dict[str, Judged]:
-    """What needs no method, as scorers: a constant, the length, and fixed decisions.
+    """Return the baselines as scorers: a constant, the length, and fixed decisions.
 
-    The constant claims the prevalence as its risk. Longer is riskier, whichever way the task is
-    put; labels of the length are fitted as a scorer's are, and where spans are asked for, a
-    response that is long enough is marked whole. Of equally frequent classes the first is the
-    majority. A random order has expected values in closed form: see :func:`expected_at_random`.
+    The constant claims the prevalence as its risk. Longer is riskier in every task. Labels of the
+    length are fitted as a scorer's are; for spans, a response that is long enough is marked whole.
+    Of equally frequent classes the first is the majority. A random order has expected values in
+    closed form: see :func:`expected_at_random`.
     """
     n = len(targets.truth)
     rows = np.arange(n)
@@ -76,12 +76,12 @@ def baselines(
 def expected_at_random(
     task: Task, truth: Floats, names: Sequence[str], marked: float = math.nan
 ) -> dict[str, float]:
-    """Expected figures of a random order, and of labels drawn by the class shares.
+    """Compute expected metrics of a random order, and of labels drawn by class frequency.
 
     AUROC is 0.5, correlations and PRR are 0. Areas under precision-recall are the prevalence, that
-    of a random order of many targets; of few they are larger, at n targets by up to H_n / n, which
-    is 0.05 for a hundred. Figures of labels are those of the expected confusion matrix. Of spans,
-    every character is called with the share of the characters that are ``marked``.
+    of a random order of many targets. With few targets they are larger, at n targets by up to H_n /
+    n, which is 0.05 for a hundred. Metrics of labels are those of the expected confusion matrix.
+    For spans, every character is marked with the share of the characters that are ``marked``.
     """
     if not len(truth):
         return {}

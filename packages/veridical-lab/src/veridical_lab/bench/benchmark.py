@@ -1,4 +1,4 @@
-"""A benchmark's result, with its views: text, Markdown, HTML, JSON, CSV, LaTeX and data frames."""
+"""Benchmark result with its views: text, Markdown, HTML, JSON, CSV, LaTeX, data frames."""
 
 from __future__ import annotations
 

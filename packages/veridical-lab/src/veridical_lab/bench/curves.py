@@ -18,7 +18,7 @@ _LABEL_BINS, _MOST_POINTS = 20, 500
 
 
 def curves(name: str, judged: Judged, targets: TaskTargets) -> Curves:
-    """Curves of a scorer on a binary task, over the targets it scored."""
+    """Compute the curves of a scorer on a binary task, over the targets it scored."""
     truth = targets.truth[judged.rows]
     plots = Curves(scorer=name)
     if judged.score is not None:
@@ -36,8 +36,10 @@ def curves(name: str, judged: Judged, targets: TaskTargets) -> Curves:
 
 
 def scatter(name: str, judged: Judged, targets: TaskTargets) -> Curves:
-    """The score of a scorer beside people's graded labels (SelfCheckGPT, figures 6 and 10): of all
-    targets it scored, or of many evenly spaced ones."""
+    """Return scores with human graded labels (SelfCheckGPT, figures 6 and 10).
+
+    Of many targets, evenly spaced ones are used.
+    """
     plots = Curves(scorer=name)
     if judged.score is not None:
         truth = targets.truth[judged.rows]
@@ -48,8 +50,9 @@ def scatter(name: str, judged: Judged, targets: TaskTargets) -> Curves:
 
 
 def label_counts(targets: TaskTargets) -> LabelCounts | None:
-    """The histogram of graded labels (SelfCheckGPT, figure 4); None where there are none, or all
-    are the same."""
+    """Return the histogram of graded labels (SelfCheckGPT, figure 4); None if constant or
+    missing.
+    """
     truth = targets.truth
     if not len(truth) or truth.min() == truth.max():
         return None
@@ -59,7 +62,7 @@ def label_counts(targets: TaskTargets) -> LabelCounts | None:
 
 
 def _by_length(length: Floats, right: NDArray[np.bool_], truth: Floats) -> list[Bin]:
-    """Accuracy in bins of about equally many targets, by length in words."""
+    """Compute accuracy in bins of about equally many targets, by length in words."""
     edges = np.unique(np.quantile(length, np.linspace(0, 1, _LENGTH_BINS + 1)))
     place = np.clip(np.searchsorted(edges, length, side="right") - 1, 0, max(len(edges) - 2, 0))
     bins = []

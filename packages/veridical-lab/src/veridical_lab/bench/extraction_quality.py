@@ -1,5 +1,7 @@
-"""How well an extractor does on one response whose claims are known (Hu et al. 2024, RefChecker,
-section 6.1)."""
+"""Quality of an extractor on one response with known claims.
+
+Hu et al. 2024, RefChecker, section 6.1.
+"""
 
 from __future__ import annotations
 
@@ -34,11 +36,11 @@ async def quality(
     nli: str | None = None,
     llm: str | None = None,
 ) -> Score:
-    """1 - F1 of an extractor's claims on one response.
+    """Compute 1 - F1 of an extractor's claims on one response.
 
-    ``raw`` has ``precision``, ``recall`` and ``f1`` in [0, 1] (all 0 where there are given claims
-    and none is found), ``claims`` and ``given`` (how many), ``abstained``, and ``missed``, the
-    given claims that are not entailed. Units are the claims with the judge's verdicts.
+    ``raw`` has ``precision``, ``recall`` and ``f1`` in [0, 1] (all 0 if there are given claims and
+    none is found). It also has the counts ``claims`` and ``given``, ``abstained``, and ``missed``,
+    the given claims that are not entailed. Units are the claims with the judge's verdicts.
     """
     record.need_response()
     gold = given_claims(record)
@@ -80,7 +82,7 @@ async def quality(
 
 
 def _joined(claims: Sequence[Claim]) -> str:
-    """All claims as one text of whole sentences."""
+    """Join all claims to one text of whole sentences."""
     texts = (c.text.strip() for c in claims)
     return " ".join(t if t[-1:] in ".!?。！？" else t + "." for t in texts)
 

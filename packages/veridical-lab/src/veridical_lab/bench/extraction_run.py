@@ -1,9 +1,8 @@
-"""Extractors against the claims that people found: precision, recall and F1 (Hu et al. 2024,
-RefChecker, section 6.1).
+"""Evaluation of extractors against human claims: precision, recall and F1.
 
-A judge of entailment says both: whether the response entails each extracted claim (precision), and
-whether the extracted claims together entail each given one (recall). See
-:mod:`veridical_lab.bench.extraction_quality`.
+Hu et al. 2024 (RefChecker), section 6.1. A judge of entailment decides both: whether the response
+entails each extracted claim (precision), and whether the extracted claims together entail each
+given one (recall). See :mod:`veridical_lab.bench.extraction_quality`.
 """
 
 from __future__ import annotations
@@ -36,8 +35,8 @@ from veridical_lab.bench.result import Row, Split
 from veridical_lab.bench.suite_options import ExtractionOptions
 from veridical_lab.bench.suite_run import SuiteRun
 
-#: What is measured unless others are named: all that need no LLM and no extra. ``given`` are the
-#: claims of the data themselves, which show what the judge makes of right claims.
+#: Default extractors: all without an LLM or an extra. ``given`` are the claims of the data
+#: themselves, which show the judge's decisions on right claims.
 DEFAULT = ("given", "response", "sentences", "clauses", "triplets")
 METRICS = ("f1", "precision", "recall")
 _POSITIVE = "entailed claims"
@@ -45,15 +44,15 @@ _MEANING = (
     "precision: share of a response's claims that the response (after its prompt, if it has one) "
     "entails; recall: share of the given claims that the extracted ones together entail; all three "
     "figures are means over responses, so F1 is not made of the other two",
-    "given: the data's own claims by the same judge, which is as well as the judge lets anyone do; "
-    "response: the whole response as one claim loses nothing and is no claim to check, so read "
-    "these figures beside the number of claims",
+    "given: the data's own claims by the same judge, an upper bound under this judge; "
+    "response: the whole response as one claim loses nothing and is not checkable, so read "
+    "these figures together with the number of claims",
 )
 
 
 @dataclass
 class _Column:
-    """One extractor over all items: (n,) figures by metric, NaN where there are none."""
+    """Metrics of one extractor over all items: (n,) by metric, NaN if undefined."""
 
     figures: dict[str, Floats]
     claims: Floats
@@ -85,14 +84,14 @@ class ExtractionRun(SuiteRun):
     def of(
         cls, suite: Suite, path: Path, scorers: Scorers, request: Request, answering: Answering
     ) -> ExtractionRun:
-        """The data loaded, and what is to be done with it.
+        """Load the data and prepare the run.
 
         Args:
             scorers: names of extractors, in a text or a list; None for :data:`DEFAULT`.
-            answering: has an LLM for extractors and judges that ask it, or has none.
+            answering: gives the LLM, if any, of extractors and judges.
 
         Raises:
-            UsageError: unusable data, an unknown extractor or judge, or no LLM for one.
+            UsageError: unusable data, an unknown extractor or judge, or a missing LLM.
         """
         options = request.suites[suite.name]
         assert isinstance(options, ExtractionOptions)
@@ -128,7 +127,7 @@ class ExtractionRun(SuiteRun):
             self._tell(part, np.flatnonzero((parts == part) | (part == "all")), columns)
 
     def _tell(self, part: str, where: NDArray[np.int64], columns: dict[str, _Column]) -> None:
-        """Figures of one part, over the responses that claim something by the data."""
+        """Add the metrics of one part, over the responses that have claims in the data."""
         count = np.array([len(i.record.meta["claims"]) for i in self.chosen.items])
         claiming = where[count[where] > 0]
         silent = where[count[where] == 0]
@@ -213,7 +212,7 @@ class ExtractionRun(SuiteRun):
         count: NDArray[np.int64],
         columns: dict[str, _Column],
     ) -> list[str]:
-        """What the figures mean and leave out, and how many claims there are."""
+        """Return notes on the meaning of the metrics, on omissions, and on the number of claims."""
         in_data = known_mean(count[claiming].astype(np.float64)) or 0.0
         each = [
             f"{name} {known_mean(c.claims[claiming]):.1f}"
@@ -239,10 +238,10 @@ class ExtractionRun(SuiteRun):
 
 
 def _names(scorers: Scorers) -> list[str]:
-    """Names of extractors, each once.
+    """Return names of extractors, each once.
 
     Raises:
-        UsageError: none, one twice, or one that does not exist.
+        UsageError: the list is empty, a name is duplicated or unknown.
     """
     named: Iterable[str | BoundScorer] = DEFAULT if scorers is None else scorers
     if isinstance(named, str):
@@ -254,12 +253,12 @@ def _names(scorers: Scorers) -> list[str]:
     for name in names:
         extractors.costs_of(name)
         if names.count(name) > 1:
-            raise UsageError(f"extractor {name!r} is asked for twice")
+            raise UsageError(f"extractor {name!r} is given twice; remove one")
     return names
 
 
 def _replicates(values: dict[str, Floats], resampler: Resampler) -> dict[str, Floats]:
-    """(B,) means of each metric over resamples of whole groups, of what was scored."""
+    """Return means (B,) of each metric over resamples of whole groups, of scored items."""
     replicates: dict[str, list[Floats]] = {m: [np.empty(0)] for m in values}
     scored = ~np.isnan(values["f1"])
     for weights in resampler.chunks():

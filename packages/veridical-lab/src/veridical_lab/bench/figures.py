@@ -1,4 +1,4 @@
-"""From labels and scores to figures: every scorer on one task, with baselines, intervals, flags."""
+"""Metrics of every scorer on one task, with baselines, intervals and flags."""
 
 from __future__ import annotations
 
@@ -25,8 +25,11 @@ from veridical_lab.bench.splits import split_of
 
 @dataclass(frozen=True)
 class Settings:
-    """How figures are made: ``beta`` adds an F-beta, ``samples`` is noted in the rows, from the
-    risk ``threshold`` on scorers call a target wrong. ``limited``: of the first items alone."""
+    """Options of the metrics.
+
+    ``beta`` adds an F-beta, ``samples`` is noted in the rows. From the risk ``threshold`` on,
+    scorers call a target wrong. ``limited``: only the first items were used.
+    """
 
     seed: int = 0
     bootstrap: int = 1000
@@ -46,11 +49,11 @@ def measure(
     settings: Settings,
     in_domain: Collection[str],
 ) -> tuple[list[Row], Split]:
-    """All figures of one task.
+    """Compute all metrics of one task.
 
     Args:
-        columns: what each scorer said, by its key.
-        bad: rows of the data that are no items; those of the task's parts count as failed.
+        columns: results of each scorer, by its key.
+        bad: invalid rows of the data; those of the task's parts count as failed.
         in_domain: keys of the scorers that were tuned on this suite.
     """
     as_published, seed = settings.as_published, settings.seed
@@ -120,7 +123,7 @@ class _View:
         return self.settings.beta or 1.0
 
     def count(self, column: Column, bad: Sequence[BadItem]) -> Counts:
-        """Who was scored; bad rows of the data count as failed."""
+        """Count the scored targets; bad rows of the data count as failed."""
         scores = column.over(self.task.on)
         status = scores.status[self.targets.where]
         mask = np.zeros(len(scores.status), dtype=np.bool_)
@@ -137,7 +140,7 @@ class _View:
         return Resampler(self.targets.groups, self.settings.bootstrap, self.settings.seed)
 
     def fill(self, by_name: Mapping[str, Judged]) -> None:
-        """Figures, and figures over the resamples: one pass, so that scorers share the draws."""
+        """Compute metrics and their resamples in one pass, so that scorers share the draws."""
         live = {n: j for n, j in by_name.items() if len(j.rows)}
         for name in by_name.keys() - live.keys():  # failed throughout: its rows say so
             by_name[name].values = dict.fromkeys(self.names, math.nan)
@@ -155,7 +158,7 @@ class _View:
             judged.boot = {m: np.concatenate(parts) for m, parts in gathered[name].items()}
 
     def headline_on(self, judged: Judged, rows: NDArray[np.int64]) -> Floats | None:
-        """Replicates of the headline figure of ``found`` on ``rows`` of its targets alone."""
+        """Return replicates of the headline metric of ``found`` on only ``rows`` of its targets."""
         headline = self.task.headline
         if headline not in judged.boot or not len(rows):
             return None
@@ -173,7 +176,7 @@ class _View:
         return split_flags(self.targets.truth, self.targets.groups, classes)
 
     def flags(self, judged: Judged, numbers: Counts, in_domain: bool) -> list[str]:
-        """Everything a reader should be warned of."""
+        """Return all warnings of a scorer."""
         return self.shared_flags() + scorer_flags(
             judged,
             self.targets,
@@ -185,7 +188,7 @@ class _View:
         )
 
     def baseline_flags(self, judged: Judged) -> list[str]:
-        """The flags that can hold of a baseline too: shorter may be riskier, for one."""
+        """Return the flags that apply to baselines too: shorter may be riskier, for one."""
         flags = []
         if isinstance(judged.threshold, float):
             flags.append("threshold_fitted_on_test")
@@ -204,7 +207,7 @@ class _View:
         flags: Sequence[str],
         bounds: Mapping[str, tuple[float, float]],
     ) -> list[Row]:
-        """One row a metric."""
+        """Return one row per metric."""
         suite, task, samples = self.suite.name, self.task, self.settings.samples
         rows = []
         for key, value in judged.values.items():
@@ -242,7 +245,7 @@ class _View:
         return rows
 
     def prevalence(self, of_class: str) -> float | None:
-        """Share of positives, or of one class; of graded labels there is none."""
+        """Return the share of positives, or of one class; None for graded labels."""
         if of_class:
             return finite(float(np.mean(self.targets.truth == self.task.classes.index(of_class))))
         if self.task.kind in ("graded", "classes") or not len(self.targets.truth):
@@ -255,9 +258,12 @@ class _View:
         return Baselines(**{n: finite(figures[n].get(key)) for n in names if n in figures})
 
     def bounds(self, judged: Judged, column: Column) -> dict[str, tuple[float, float]]:
-        """Figures had the failed targets been scored in agreement with their labels, or against:
-        see :meth:`Judged.with_failed`. Rows of the data that could not be read have no labels, and
-        no part in this."""
+        """Return metrics as if the failed targets had been scored in agreement with their labels,
+        or against.
+
+        See :meth:`Judged.with_failed`. Unreadable rows of the data have no labels and do not count
+        here.
+        """
         failed = np.flatnonzero(column.over(self.task.on).status[self.targets.where] == FAILED)
         if self.task.kind == "spans" or not len(failed) or not len(judged.rows):
             return {}

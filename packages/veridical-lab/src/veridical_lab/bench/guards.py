@@ -30,12 +30,14 @@ ONE_CLASS = 0.95
 LENGTH_PROXY = 0.95
 
 _REASONS = 20  # shown of a scorer's failures
-_REPLICATES = 500  # of the correlation with the truth, to tell an inverted score from chance
+_REPLICATES = (
+    500  # resamples of the correlation with the truth, to distinguish an inverted score from chance
+)
 
 
 @dataclass(frozen=True)
 class Counts:
-    """Who was scored, of a task's targets and of the data's bad rows."""
+    """Counts of scored targets of a task, and of the data's bad rows."""
 
     n_total: int
     n_scored: int
@@ -49,20 +51,20 @@ class Counts:
         return self.n_scored / applicable if applicable else None
 
     def of_row(self) -> dict[str, Any]:
-        """The fields of a row."""
+        """Return the fields of a row."""
         numbers = {name: n for name, n in vars(self).items() if name != "reasons"}
         reasons = dict(self.reasons.most_common(_REASONS))
         return {**numbers, "coverage": self.coverage, "failed_reasons": reasons}
 
     def flags(self) -> list[str]:
-        """What failed, and whether too little is left."""
+        """Return flags of failures, and of insufficient coverage."""
         flags = [f"failures:{self.n_failed}"] if self.n_failed else []
         low = self.coverage is not None and self.coverage < MIN_COVERAGE
         return [*flags, "low_coverage"] if low else flags
 
 
 def split_flags(truth: Floats, groups: NDArray[np.int64], classes: int) -> list[str]:
-    """Flags that concern every figure on these targets; ``classes`` is 0 for a graded truth."""
+    """Return flags of all metrics on these targets; ``classes`` is 0 for a graded truth."""
     flags = []
     sizes = np.bincount(truth.astype(np.int64), minlength=classes) if classes else [len(truth)]
     if min(sizes) < FEW:
@@ -82,7 +84,7 @@ def scorer_flags(
     in_domain: bool,
     seed: int,
 ) -> list[str]:
-    """Flags of one scorer on one split, over the targets it scored."""
+    """Return flags of one scorer on one split, over the targets it scored."""
     truth, groups = targets.truth[judged.rows], targets.groups[judged.rows]
     length, score, predicted = targets.length[judged.rows], judged.score, judged.predicted
     flags = ["in_domain"] * in_domain + counts.flags()
@@ -111,17 +113,19 @@ def scorer_flags(
 
 
 def ties_inflate(values: Mapping[str, float]) -> bool:
-    """Whether the trapezoid area exceeds average precision by more than curves do."""
+    """Return True if the trapezoid area exceeds average precision by more than curves usually
+    do.
+    """
     gain = values.get("trapezoid_pr", np.nan) - values.get("average_precision", np.nan)
     return bool(gain > TIE_GAIN)
 
 
 def inverted(truth: Floats, score: Floats, groups: NDArray[np.int64], seed: int) -> bool:
-    """Whether the score turned upside down would be better, by more than chance.
+    """Return True if the inverted score would be significantly better.
 
     That is when the 95 % interval of its rank correlation with the truth, over resampled groups,
-    ends below 0. For a binary truth the AUROC's then ends below a half. Of fewer than two groups
-    nothing can be said, so they give False.
+    ends below 0. For a binary truth the AUROC's then ends below a half. False for fewer than two
+    groups.
     """
     if not spearman(truth, score) < 0:  # the usual case, and NaN
         return False
@@ -133,7 +137,7 @@ def inverted(truth: Floats, score: Floats, groups: NDArray[np.int64], seed: int)
 
 
 def rank_correlations(scores: Sequence[Floats]) -> list[list[float | None]]:
-    """Spearman's of each pair of scorers over the targets both scored; None where it has none."""
+    """Compute Spearman's correlation of each pair of scorers over shared targets, or None."""
     matrix: list[list[float | None]] = [[None] * len(scores) for _ in scores]
     for i, a in enumerate(scores):
         for j, b in enumerate(scores[: i + 1]):
@@ -143,6 +147,6 @@ def rank_correlations(scores: Sequence[Floats]) -> list[list[float | None]]:
 
 
 def known_mean(values: Floats) -> float | None:
-    """Mean of what is not NaN, None of nothing."""
+    """Return the mean without NaN; None if empty."""
     known = values[~np.isnan(values)]
     return float(known.mean()) if len(known) else None

@@ -1,4 +1,4 @@
-"""One scorer, or one baseline, on the targets of one task: what figures are computed from."""
+"""Columns of one scorer or baseline on one task's targets."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ _RANKING = (
 )
 #: Share of the targets with the verdict ``unclear``.
 UNCLEAR_SHARE = "unclear"
-#: Balanced accuracy by other labels than the verdicts, of tasks at the verdict: from risk 0.5 on,
-#: and from a threshold on that is fitted on other folds.
+#: Balanced accuracy by other labels than the verdicts, for tasks at the verdict: from risk 0.5 on,
+#: and from a threshold fitted on other folds.
 AT_HALF, CROSS_FITTED = "balanced_accuracy_half", "balanced_accuracy_cross_fitted"
 #: Ends the names of figures that are means over a task's sets.
 MACRO = "_macro"
@@ -36,15 +36,17 @@ _CALIBRATION = ("brier", "log_loss", "ece", "mce")
 
 
 def is_decision(metric: str) -> bool:
-    """Whether ``metric`` is of labels rather than of scores or risks."""
+    """Return True if ``metric`` uses labels rather than scores or risks."""
     return metric not in _RANKING and metric not in _CALIBRATION and metric != UNCLEAR_SHARE
 
 
 @dataclass(frozen=True)
 class TaskTargets:
-    """The targets of a task, in columns: positions among the suite's items or units, the item of
-    each, its truth, independent group, and length in words (in characters where no text has white
-    space)."""
+    """Targets of a task, in columns.
+
+    Positions among the suite's items or units, the item of each, its truth, independent group, and
+    length in words (in characters if no text has white space).
+    """
 
     where: NDArray[np.int64]
     item: NDArray[np.int64]
@@ -106,8 +108,9 @@ class Judged:
     def measure(
         self, task: Task, names: Sequence[str], truth: Floats, weights: Floats | None, beta: float
     ) -> Mapping[str, float | Floats]:
-        """Figures by metric, of ``names`` those that these columns allow; ``truth`` is of all
-        targets."""
+        """Return metrics by name, those of ``names`` that these columns allow; ``truth`` is of all
+        targets.
+        """
         whole = len(self.rows) == len(truth)
         own_truth = truth if whole else truth[self.rows]
         drawn_weights = weights if weights is None or whole else weights[:, self.rows]
@@ -138,8 +141,10 @@ class Judged:
     def _macro(
         self, task: Task, names: Sequence[str], truth: Floats, weights: Floats | None, beta: float
     ) -> dict[str, Any]:
-        """Means over the sets of those of ``names`` that are such; a set counts where it has both
-        classes."""
+        """Compute means over the sets of those of ``names`` that are macro metrics.
+
+        A set counts if it has both classes.
+        """
         wanted = [n.removesuffix(MACRO) for n in names if n.endswith(MACRO)]
         if not wanted or self.sets is None:
             return {}
@@ -195,11 +200,11 @@ class Judged:
         return whole
 
     def within(self, rows: NDArray[np.int64]) -> Judged:
-        """This on the targets ``rows`` only; it must have all."""
+        """Return the columns of only the targets ``rows``; it must have all."""
         return self._taken(rows)
 
     def _taken(self, places: NDArray[np.int64]) -> Judged:
-        """This on some of its own targets, by their places in its columns."""
+        """Return the columns of some of its own targets, by their positions in its columns."""
         columns = ("score", "risk", "predicted", "statistics", "unclear")
         part: dict[str, Any] = {
             c: None if (own := getattr(self, c)) is None else own[places] for c in columns
@@ -223,7 +228,7 @@ def judge(
     threshold: float | None = None,
     seed: int,
 ) -> Judged | None:
-    """A scorer's columns on a task; None where it says nothing at this level.
+    """Build a scorer's columns on a task; None if it has no result at this level.
 
     Args:
         threshold: the risk from which a target of two classes is called wrong; None fits one.
@@ -279,10 +284,11 @@ def decide(
     objective: str | None = None,
     seed: int = 0,
 ) -> None:
-    """Labels from risks: a threshold fitted on other folds, or, as published, on these targets.
+    """Assign labels from risks, by a threshold fitted on other folds (as published: on these
+    targets).
 
     Args:
-        objective: what it is fitted to. Default: balanced accuracy, or as published weighted F1.
+        objective: of the threshold. Default: balanced accuracy, or as published weighted F1.
     """
     if as_published:
         threshold = best_threshold(truth, risk, objective or "weighted_f1")
@@ -304,7 +310,7 @@ def _share(values: Floats, weights: Floats | None) -> float | Floats:
 
 
 def gold_spans(targets: TaskTargets, labelled: Labelled) -> list[list[tuple[int, int]]]:
-    """The hallucinated spans of each target."""
+    """Return the hallucinated spans of each target."""
     first = np.searchsorted(labelled.unit_item, targets.item)
     last = np.searchsorted(labelled.unit_item, targets.item, side="right")
     return [
@@ -334,7 +340,7 @@ def _judge_spans(
 
 
 def _classes(scores: Scores, scored: NDArray[np.int64], task: Task) -> NDArray[np.int64] | None:
-    """The scorer's own classes, where it names one of the task's for every target."""
+    """Return the scorer's own classes, if it gives one of the task's for every target."""
     place = {**{c.lower(): i for i, c in enumerate(task.classes)}, **task.named}
     classes = [place.get(str(label).lower()) for label in scores.labels[scored]]
     if any(f is None for f in classes):

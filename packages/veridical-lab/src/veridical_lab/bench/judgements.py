@@ -1,4 +1,4 @@
-"""What scorers said of a suite's items, in columns beside the labels.
+"""Scorers' results on a suite's items, in columns.
 
 Read from a run's result lines in one pass; texts and evidence are not kept.
 """
@@ -57,7 +57,7 @@ class Scores:
 
     @classmethod
     def empty(cls, n: int) -> Scores:
-        """``n`` targets of which nothing is known yet."""
+        """Create ``n`` targets without results."""
         nothing = np.full(n, np.nan)
         status = np.full(n, NOT_APPLICABLE, dtype=np.int8)
         labels = np.full(n, "", dtype="<U16")
@@ -83,14 +83,16 @@ class Scores:
         self.reasons[i] = reason or ""
 
     def settle(self) -> None:
-        """Put the risks in the raw numbers' place where those are not complete, and round: what
-        differs by no more than arithmetic noise is a tie (contract section 7.5)."""
+        """Replace incomplete raw numbers by risks, and round.
+
+        Values that differ only by arithmetic noise become ties (contract section 7.5).
+        """
         self.risk = np.round(self.risk, 6)
         incomplete = np.isnan(self.raw[self.status == SCORED]).any()
         self.raw = self.risk if incomplete else _significant(self.raw)
 
     def failed_reasons(self, targets: NDArray[np.bool_]) -> Counter[str]:
-        """How often each reason kept one of ``targets`` from a score."""
+        """Count the reasons for missing scores of ``targets``."""
         failed = targets & (self.status == FAILED)
         return Counter(why for i, why in self.reasons.items() if failed[i])
 
@@ -105,7 +107,7 @@ class Column:
     spans: dict[int, list[Predicted]] = field(default_factory=dict)
 
     def over(self, targets: Literal["items", "units"]) -> Scores:
-        """The scores of a task's targets."""
+        """Return the scores of a task's targets."""
         return self.items if targets == "items" else self.units
 
 
@@ -119,18 +121,18 @@ def judgements(
     every: int = 1,
     strictness: Strictness | None = None,
 ) -> list[dict[str, Column]]:
-    """Columns of each scorer, and of the one risk that ``check`` would give; in one pass.
+    """Build columns of each scorer, and of the combined risk of ``check``, in one pass.
 
     Args:
-        lines: result lines; row ``i * every + k`` judges item ``i`` the ``k``-th way (with another
+        lines: result lines; row ``i * every + k`` judges item ``i`` in variant ``k`` (with another
             number of samples).
         labelled: the items' labels; its units are matched with the scorers'.
-        combined: keys of the scorers that the one risk is made of; fewer than two make none.
-        samples: how many samples each row's record had, for that risk.
-        strictness: also keep the verdicts at this operating point; None keeps none.
+        combined: keys of the scorers in the combined risk; it requires at least two.
+        samples: number of samples of each row's record, for that risk.
+        strictness: also keep the verdicts at this operating point; None keeps none of them.
 
     Returns:
-        The columns of each of the ``every`` ways.
+        The columns of each of the ``every`` variants.
     """
     n = len(labelled.label)
     units_of = {s.key: len(labelled.unit_item) for s in scorers}
@@ -207,8 +209,10 @@ def _read(
 def _verdict(
     result: Mapping[str, Any], bound: BoundScorer, strictness: Strictness
 ) -> Verdict | None:
-    """Return the verdict on a record by one scorer: the record's own where it rests on that one,
-    else by its cuts; None where it has none."""
+    """Return the verdict on a record by one scorer.
+
+    It is the record's own if it rests on that scorer, else by the scorer's cuts, or None.
+    """
     if result["by"] == bound.scorer.name and result["verdict"] != "unchecked":
         own: Verdict = result["verdict"]
         return own
@@ -223,7 +227,7 @@ def _verdict(
 
 
 def _label(score: Mapping[str, Any]) -> str | None:
-    """The class that the scorer gives the whole item, if any."""
+    """Return the class that the scorer gives the whole item, or None."""
     units, raw = score["units"], score["raw"]
     label = units[0]["label"] if len(units) == 1 else None
     if label is None and isinstance(raw, dict):
@@ -232,7 +236,7 @@ def _label(score: Mapping[str, Any]) -> str | None:
 
 
 def _significant(x: Floats) -> Floats:
-    """``x`` to six significant digits."""
+    """Round ``x`` to six significant digits."""
     with np.errstate(divide="ignore"):
         magnitude = np.where(x == 0, 0.0, np.floor(np.log10(np.abs(x))))
     scale = 10.0 ** (5 - magnitude)

@@ -1,4 +1,4 @@
-"""What a reader must know of a split that no figure says: what was left out of it, and why."""
+"""Notes on a split: omitted data, and the reasons."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from veridical_lab.bench.result import Split
 
 
 def left_out(chosen: Chosen, parts: Collection[str]) -> list[str]:
-    """What of these parts of the data is not judged."""
+    """Return notes on the omitted items of these parts."""
     draws = [
         f"quick protocol: {n} of {total} independent items of {part}, drawn by seed"
         for part, (n, total) in chosen.taken.items()
@@ -30,7 +30,7 @@ def left_out(chosen: Chosen, parts: Collection[str]) -> list[str]:
 def unheard(
     task: Task, split: Split, columns: Mapping[str, Column], labelled: Labelled
 ) -> list[str]:
-    """Why scorers that were asked for by name have no figures on a task."""
+    """Explain the missing metrics of scorers requested by name."""
     where = TaskTargets.of(task, labelled).where
     notes = []
     for name, column in columns.items():

@@ -1,4 +1,4 @@
-"""What a benchmark and a ranking are asked for, checked before any work."""
+"""Options of a benchmark and a ranking, validated before any work."""
 
 from __future__ import annotations
 
@@ -155,7 +155,7 @@ class StudyOptions(Options):
         super().__post_init__()
         if self.size_bins is not None:
             if self.table is None:
-                raise UsageError("bins of model sizes are of a table (--size-bins to --table)")
+                raise UsageError("--size-bins requires --table")
             bin_names(self.size_bins)
         if self.famd and not self.study:
             raise UsageError("factor analysis belongs to the study (--famd to --study)")
@@ -167,8 +167,10 @@ class StudyOptions(Options):
 
 @dataclass(frozen=True)
 class Request:
-    """All that a benchmark is asked for, its data and scorers aside: the options of any suite, of
-    the study, and of each suite by its name."""
+    """Request of a benchmark, without its data and scorers.
+
+    It has the options of any suite, of the study, and of each suite by its name.
+    """
 
     bench: BenchOptions
     study: StudyOptions
@@ -178,11 +180,11 @@ class Request:
     def of(
         cls, suites: Sequence[Suite], keywords: Mapping[str, Any]
     ) -> tuple[Request, EngineOptions]:
-        """The request for ``suites``, and the options of the engine it may be run by.
+        """Build the request for ``suites``, and the options of its engine.
 
         Raises:
-            UsageError: an unknown option, one that none of the suites has, or a value that cannot
-                be meant, by name.
+            UsageError: an option is unknown, belongs to none of the suites, or has an invalid
+                value.
         """
         bench, study, engine, *of_suites = split(
             keywords, BenchOptions, StudyOptions, EngineOptions, *OF_SUITES
@@ -213,7 +215,7 @@ class Request:
         return request, EngineOptions(**engine)
 
     def settings(self, has_data: bool) -> dict[str, Any]:
-        """The request for print, and for the identity of what comes of it."""
+        """Return the request in printable form, also used for the identity of its results."""
         bench, study = self.bench, self.study
         settings: dict[str, Any] = {}
         if study.size_bins is not None:
@@ -246,7 +248,7 @@ class Request:
 
 
 def _values_set(options: Options) -> dict[str, Any]:
-    """The options that say anything: an empty mapping is none."""
+    """Return the options that are set: an empty mapping is not."""
     return {name: value for name, value in options.given().items() if value}
 
 
@@ -309,7 +311,7 @@ class RankOptions(Options):
             raise UsageError(f"answers are paired by prompt or id, not by {self.pair_by!r}")
 
     def settings(self) -> dict[str, Any]:
-        """The options for print."""
+        """Return the options in printable form."""
         reading = ["by", "split_by", "scorer", "suite", "limit", "mapping", "reader", "three_way"]
         return {
             **{name: value for name in reading if (value := getattr(self, name))},
@@ -321,8 +323,10 @@ class RankOptions(Options):
 
 
 class BenchKeywords(EngineKeywords, total=False):
-    """All keywords of :func:`veridical.bench`: the options of any benchmark, of its suites and of
-    the study, and those of the engine that is made for it."""
+    """Keywords of :func:`veridical.bench`.
+
+    These are the options of any benchmark, of its suites and of the study, and those of the engine.
+    """
 
     split: str | Sequence[str] | None
     samples: int | Sequence[int] | None

@@ -1,4 +1,4 @@
-"""Which items of a suite are judged: parts, splits, the quick protocol's seeded draw, a limit."""
+"""Selection of a suite's items: parts, splits, seeded draw and limit."""
 
 from __future__ import annotations
 
@@ -24,11 +24,10 @@ HELDOUT = "heldout"
 
 @dataclass
 class Chosen:
-    """The items of one suite that a benchmark judges, in record order, and the rows that are none.
+    """Items of one suite that a benchmark judges, in record order, and the invalid rows.
 
-    ``taken`` says of each part that was drawn from how many groups (and bad rows) were taken of
-    how many; ``unlabelled`` how many items of a part have no label at all; ``notes`` what else
-    there is to know of a part.
+    ``taken`` has for each part the number of groups (and bad rows) drawn, and of all.
+    ``unlabelled`` counts the items of a part without any label; ``notes`` has further remarks.
     """
 
     items: list[Item]
@@ -103,7 +102,7 @@ def choose(
 
 
 def has(record: Record, against: Against) -> bool:
-    """Whether the record has what scores are computed ``against``."""
+    """Return True if the record has the field that scores are computed ``against``."""
     try:
         record.against(against)
     except NotApplicable:
@@ -112,10 +111,10 @@ def has(record: Record, against: Against) -> bool:
 
 
 def pick_tasks(suite: Suite, labelled: Labelled, splits: Sequence[str]) -> list[Task]:
-    """The suite's tasks, or those of the named splits and of all splits of named parts.
+    """Return the suite's tasks, or those of the named splits and parts.
 
     Raises:
-        UsageError: a name that is neither.
+        UsageError: a name is neither a split nor a part.
     """
     tasks = suite.tasks(labelled)
     names = [s for s in splits if s != HELDOUT]
@@ -191,7 +190,7 @@ def _must_have_items(rows: Sequence[Item | BadItem], else_say: str) -> None:
 
 
 def _labelled(row: Item | BadItem) -> bool:
-    """Whether there is something to measure by; a bad row might have had it."""
+    """Return True if there is a label; a bad row might have had one."""
     return isinstance(row, BadItem) or not (
         row.record.label is None and row.record.unit_labels is None
     )
@@ -229,7 +228,7 @@ def _first(rows: Sequence[Item | BadItem], limit: int) -> list[Item | BadItem]:
 def _draw(
     rows: Sequence[Item | BadItem], suite: str, most: int, seed: int
 ) -> tuple[list[Item | BadItem], dict[str, tuple[int, int]]]:
-    """At most ``most`` groups of each part; of each part drawn from, how many of how many."""
+    """Draw at most ``most`` groups of each part; also return the number drawn, and of all."""
     keys = [r.group if isinstance(r, Item) else number for number, r in enumerate(rows)]
     groups: dict[str, dict[str | int, None]] = {}
     for row, key in zip(rows, keys, strict=True):

@@ -1,4 +1,4 @@
-"""The benchmark suites, by name. A suite's file is imported when it is asked for."""
+"""Benchmark suites by name. Their modules are imported on demand."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ NAMES = (
 
 
 def find_suite(name: str) -> Suite:
-    """The suite called ``name``.
+    """Return the suite called ``name``.
 
     Raises:
-        UsageError: there is none; it names the nearest.
+        UsageError: it does not exist; the message suggests the nearest name.
     """
     if name not in NAMES:
         raise unknown_name("suite", name, NAMES)
@@ -42,5 +42,5 @@ def find_suite(name: str) -> Suite:
 
 
 def all_suites() -> list[Suite]:
-    """All suites, in the order of :data:`NAMES`."""
+    """Return all suites, in the order of :data:`NAMES`."""
     return [find_suite(name) for name in NAMES]

@@ -1,4 +1,4 @@
-"""BEGIN, second release (Dziri, Rashkin, Linzen and Reitter 2022): attribution of dialogue turns.
+"""BEGIN, second release (Dziri et al. 2022): attribution of dialogue turns.
 
 Responses of dialogue systems to a message, given knowledge. By the Mirage protocol (Kulkarni et
 al. 2025, appendix A.1) generic responses, which state nothing, are left out.
@@ -34,7 +34,9 @@ def _items(path: Path, options: GenericOptions) -> Iterator[Item | BadItem]:
             if isinstance(row, RowError):
                 yield BadItem(part, row)
             elif not _second_release(row):
-                raise UsageError(f"{display(file)} is of the first release, which is not used")
+                raise UsageError(
+                    f"{display(file)} belongs to the first release, which is not supported"
+                )
             elif row.label is not None:
                 yield _item(row, part, generic=False)
             elif options.keep_generic:
@@ -57,7 +59,7 @@ def _files(path: Path) -> list[tuple[str, Path]]:
 
 
 def _part_of(path: Path) -> str:
-    """The part a file name tells, else the name without its extension."""
+    """Return the part in a file name, else the name without its extension."""
     match = re.search(r"(?<![a-z])(dev|test)_(cmu|tc|wow)(?![a-z])", path.name)
     return f"{match[2]}/{match[1]}" if match else path.name.split(".")[0]
 
@@ -67,7 +69,7 @@ def _second_release(record: Record) -> bool:
 
 
 def _item(record: Record, part: str, *, generic: bool) -> Item:
-    """The group is the knowledge and message: several systems answer the same one."""
+    """Build an item; its group is the knowledge and message, shared by several systems."""
     question = f"{record.contexts[0].text}\0{record.prompt}"
     return Item(
         record,

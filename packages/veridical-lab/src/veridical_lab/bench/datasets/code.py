@@ -76,7 +76,7 @@ def _name(row: Row, column: str) -> str:
 
 
 def _with_samples(rows: list[Item | RowError]) -> Iterator[Item | RowError]:
-    """The rows; those of one task that have no samples are each other's, blank ones aside."""
+    """Yield the rows; rows of one task without samples become each other's, except blank ones."""
     answers: dict[tuple[str, str], list[tuple[Record, Sample]]] = defaultdict(list)
     for item in rows:
         if isinstance(item, Item):

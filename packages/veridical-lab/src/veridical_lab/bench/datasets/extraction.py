@@ -1,4 +1,4 @@
-"""Responses with the claims they make, as people have them: what extractors are measured by."""
+"""Responses with human claims, for measuring extractors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""FActScore's labelled biographies (Min et al. 2023): atomic facts that people looked up.
+"""FActScore's labelled biographies (Min et al. 2023): atomic facts with human labels.
 
 Each fact of ``human-atomic-facts`` is an item: supported by Wikipedia (S), not supported (NS), or
 irrelevant (IR), which FActScore leaves out of its precision. The knowledge source is not part of
@@ -57,7 +57,7 @@ def _items(path: Path, options: object) -> Iterator[Item | BadItem]:
 
 
 def _facts(row: Row, ordinal: int, model: str, sources: dict[str, list[str]]) -> list[Item]:
-    """The facts of one biography; of one that the model declined to write there are none."""
+    """Return the facts of one biography; empty if the model declined to write it."""
     if _ANNOTATED not in row:
         raise RowProblem("is missing", _ANNOTATED)
     topic, response = text_of(row.get("topic"), "topic"), text_of(row.get("output"), "output")
@@ -102,7 +102,7 @@ def _source(row: Row) -> tuple[str, list[str]]:
 
 
 def _tasks(labelled: Labelled) -> list[Task]:
-    """Which facts are not supported: all, and by the model that wrote them."""
+    """Return the tasks: find unsupported facts, over all models and by model."""
     wrong = np.where(np.isnan(labelled.label), np.nan, (labelled.label >= 0.5).astype(np.float64))
     models = labelled.facets["model"]
     splits = {"all": np.full(len(wrong), True)}

@@ -1,4 +1,4 @@
-"""FaithDial (Dziri, Kamalloo et al. 2022): Wizard of Wikipedia turns, edited to be faithful.
+"""FaithDial (Dziri et al. 2022): Wizard of Wikipedia turns edited for faithfulness.
 
 An edited response is right by construction. The original one is judged by its BEGIN labels, by
 the rule FaithCritic was trained with: Hallucination wins over Entailment. A response that was not
@@ -56,7 +56,7 @@ def _items(path: Path, options: GenericOptions) -> Iterator[Item | BadItem]:
 
 
 def _turns(row: Row | RowProblem, number: int) -> Iterator[tuple[Row, str, str] | RowProblem]:
-    """Utterances of the wizard, each with its name and where it stands in the row."""
+    """Yield the wizard's utterances, each with its name and its place in the row."""
     if isinstance(row, RowProblem):
         yield row
         return
@@ -77,7 +77,7 @@ def _turns(row: Row | RowProblem, number: int) -> Iterator[tuple[Row, str, str] 
 def _answers(
     turn: Row, group: str, place: str, part: str, ordinal: int, options: GenericOptions
 ) -> list[Item]:
-    """The judged answers of a turn: the response and, where it was edited, the original."""
+    """Return the judged answers of a turn: the response and, if it was edited, the original."""
     try:
         knowledge = text_of(turn.get("knowledge"), "knowledge")
         response = text_of(turn.get("response"), "response")

@@ -1,4 +1,4 @@
-"""Finding a data set's files under a path, and what all loaders say when there is nothing."""
+"""Search for a data set's files, and messages if none is found."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ K = TypeVar("K")
 
 
 def data_files(folder: Path) -> list[Path]:
-    """Files in a readable format, by path, down to three folders below; hidden ones left out."""
+    """Return files in a readable format, sorted, up to three folders deep, without hidden ones."""
     return [p for p in _files(folder) if _format(p) is not None]
 
 
@@ -49,9 +49,9 @@ def _format(path: Path) -> str | None:
 
 
 def first_named(files: Iterable[Path], names: Sequence[str]) -> list[Path]:
-    """The files matching the first of the patterns that any matches (``.gz`` may be added).
+    """Return the files that match the first matching pattern (``.gz`` may be added).
 
-    Of a whole name only the file nearest to the top is taken: the others are copies.
+    For a whole name, only the file nearest to the top is taken: the others are copies.
     """
     files = sorted(files, key=lambda p: (len(p.parts), p))
     for name in names:
@@ -62,7 +62,7 @@ def first_named(files: Iterable[Path], names: Sequence[str]) -> list[Path]:
 
 
 def files_of(path: Path, names: Sequence[str], fits: Callable[[Path], bool]) -> list[Path]:
-    """The files to read: a file itself; of a folder those published, else all that fit.
+    """Return the files to read: a file itself, or a folder's published files, else all that fit.
 
     Args:
         names: patterns of published names, the preferred one first; one pattern is used.
@@ -80,7 +80,7 @@ def files_of(path: Path, names: Sequence[str], fits: Callable[[Path], bool]) -> 
 
 
 def has_records(path: Path, reader: str | None, fits: Callable[[Record], bool] = bool) -> bool:
-    """Whether a wanted record is among the first rows of a file."""
+    """Return True if a wanted record is among the first rows of a file."""
     try:
         rows = islice(open_source(path, reader=reader).rows(), _LOOKED_AT)
         return any(isinstance(row, Record) and fits(row) for row in rows)
@@ -89,12 +89,12 @@ def has_records(path: Path, reader: str | None, fits: Callable[[Record], bool] =
 
 
 def has_columns(path: Path, *columns: str) -> bool:
-    """Whether one of the columns is among the first rows of a file."""
+    """Return True if one of the columns is among the first rows of a file."""
     return any(column in row for row in first_rows(path) for column in columns)
 
 
 def first_rows(path: Path) -> Iterator[Row]:
-    """The first rows of a file that are rows; none of a file that cannot be read."""
+    """Yield the valid first rows of a file; empty for an unreadable one."""
     try:
         for _, row in islice(raw_rows(path), _LOOKED_AT):
             if isinstance(row, dict):
@@ -104,7 +104,7 @@ def first_rows(path: Path) -> Iterator[Row]:
 
 
 def nothing_in(folder: Path) -> UsageError:
-    """The error of a folder without a file of the data set; it says what is in the folder."""
+    """Return the error of a folder without a file of the data set, with the folder's content."""
     names = [display(p.relative_to(folder)) for p in _files(folder)]
     return UsageError(
         f"{display(folder)}: no file in the folder has the rows of this data set; "
@@ -115,7 +115,7 @@ def nothing_in(folder: Path) -> UsageError:
 def each_row(
     path: Path, read: Callable[[Row, int], Iterable[T]], ordinals: Iterator[int] | None = None
 ) -> Iterator[T | RowError]:
-    """What ``read`` makes of each row and its number, or why it is no row of the data."""
+    """Yield the result of ``read`` for each row and its number, or the row's error."""
     for (line, row), ordinal in zip(raw_rows(path), ordinals or count(), strict=False):
         try:
             if isinstance(row, RowProblem):
@@ -126,10 +126,10 @@ def each_row(
 
 
 def rows_by_key(path: Path, read: Callable[[Row], tuple[K, T]]) -> dict[K, T]:
-    """What ``read`` makes of the rows of a file beside the data, by key.
+    """Return results of ``read`` for an auxiliary file's rows, by key.
 
     Raises:
-        UsageError: a row that cannot be used; an item must not lose what is there in silence.
+        UsageError: a row is unusable; an item must not lose its data silently.
     """
     pairs: dict[K, T] = {}
     for row in each_row(path, lambda row, _: [read(row)]):
@@ -143,7 +143,7 @@ def rows_by_key(path: Path, read: Callable[[Row], tuple[K, T]]) -> dict[K, T]:
 def read_records(
     files: Path | Sequence[Path], reader: str, part: str, group: Callable[[Record], str]
 ) -> Iterator[Item | BadItem]:
-    """One item a record of a published format, all of one part."""
+    """Yield one item per record of a published format, all of one part."""
     for row in open_source(files, reader=reader).rows():
         if isinstance(row, RowError):
             yield BadItem(part, row)
@@ -152,24 +152,24 @@ def read_records(
 
 
 def record_of(row: Row, ordinal: int) -> Record:
-    """The record of record fields.
+    """Build a record from record fields.
 
     Raises:
-        RowProblem: they make none.
+        RowProblem: they are invalid.
     """
     return Columns().record(row, ordinal)
 
 
 def row_error(problem: RowProblem, ordinal: int, path: Path, line: int | None) -> RowError:
-    """A problem with its place."""
+    """Return a problem with its location."""
     return RowError(ordinal, display(path), line, problem.field, problem.error)
 
 
 def text_of(value: Any, column: str) -> str:
-    """A text.
+    """Return a value as text.
 
     Raises:
-        RowProblem: it is none, or one that no record can hold.
+        RowProblem: it is not a text, or not allowed in a record.
     """
     if not isinstance(value, str):
         raise RowProblem(f"must be text, got {shown(value)}", column)
@@ -180,7 +180,7 @@ def text_of(value: Any, column: str) -> str:
 
 
 def text_list(value: Any, column: str) -> list[str]:
-    """A text, or a list of texts, as a list; an empty one where there is none.
+    """Return a text or a list of texts as a list, empty if missing.
 
     Raises:
         RowProblem: anything else.

@@ -1,4 +1,4 @@
-"""Your own labelled answers: records with ``label``, ``unit_labels`` or both, in any format."""
+"""User's labelled answers: records with ``label``, ``unit_labels`` or both."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ def _items(path: Path, options: GradedOptions) -> Iterator[Item | BadItem]:
         yield item
     if unlabelled is not None and not labelled:
         raise UsageError(
-            f"{display(path)}: no row has a label or unit_labels, so there is nothing to measure "
-            f"against (its columns besides: {unlabelled})"
+            f"{display(path)}: no row has a label or unit_labels, so nothing can be measured "
+            f"(other columns: {unlabelled})"
         )
 
 
@@ -109,7 +109,9 @@ def _name(record: Record, column: str) -> str | None:
 
 
 def _annotators(value: Any) -> dict[str, float]:
-    """Labels by annotator; those who gave none are left out. A list numbers them from 1."""
+    """Return labels by annotator; those without a label are left out. A list numbers them from
+    1.
+    """
     if isinstance(value, str) and value.lstrip()[:1] in ("[", "{"):  # a CSV cell
         try:
             value = json.loads(value)
@@ -135,7 +137,7 @@ def _annotators(value: Any) -> dict[str, float]:
 
 
 def _tasks(labelled: Labelled) -> list[Task]:
-    """The tasks of each part: responses as yes or no, as grades where graded, units, spans."""
+    """Return the tasks of each part: binary responses, graded ones, units, spans."""
     tasks = []
     parts = list(dict.fromkeys(labelled.parts.tolist()))
     has_units = labelled.facets.get("units", labelled.parts) == "yes"

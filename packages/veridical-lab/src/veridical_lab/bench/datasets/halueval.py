@@ -1,7 +1,7 @@
-"""HaluEval (Li, Cheng, Zhao, Nie and Wen 2023): right and hallucinated answers in pairs.
+"""HaluEval (Li et al. 2023): right and hallucinated answers in pairs.
 
 The hallucinated answers of qa, dialogue and summarization were written by a language model on
-request; only ``general`` carries people's labels.
+request; only ``general`` has human labels.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def _items(path: Path, options: object) -> Iterator[Item | BadItem]:
 
 
 def _files(path: Path) -> list[tuple[str, list[Path]]]:
-    """The files, those read as one together, and the part that their names tell."""
+    """Return the files that are read together, with the part in their names."""
     if not path.is_dir():
         return [(_part_of(path), [path])]
     inside = data_files(path)
@@ -58,7 +58,7 @@ def _part_of(path: Path) -> str:
 
 
 def _item(row: Record | RowError) -> Item | RowError:
-    """The group is the input row: the reader gives a pair's two answers one id (kind and row)."""
+    """Build an item; its group is the input row, whose two answers have one id (kind and row)."""
     if isinstance(row, RowError):
         return row
     if not row.contexts:  # ids of ``general`` repeat
@@ -67,7 +67,7 @@ def _item(row: Record | RowError) -> Item | RowError:
 
 
 def _held_out(items: Iterator[Item | BadItem]) -> Iterator[Item | BadItem]:
-    """Marks the last 20 % of each part by input row (contract, section 5)."""
+    """Mark the last 20 % of each part by input row (contract, section 5)."""
     read = list(items)
     rows: Counter[str] = Counter()
     places, before = [], None
@@ -93,7 +93,7 @@ SUITE = Suite(
     hub_files=tuple(f"{part}/*.parquet" for part in _PARTS),
     against="contexts",
     notes=(
-        "qa, dialogue and summarization: hallucinations written by a language model, not labelled "
-        "by people; general: people's labels, nothing to compare with",
+        "qa, dialogue and summarization: hallucinations written by a language model, without human "
+        "labels; general: human labels, no reference texts",
     ),
 )

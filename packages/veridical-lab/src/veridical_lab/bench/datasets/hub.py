@@ -1,4 +1,4 @@
-"""Where ``--data`` points: a path, else a data set of the public hub."""
+"""Location of ``--data``: a path, or a data set of the public hub."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ _ID = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+")
 
 
 def locate(suite: Suite, data: str | Path) -> Path:
-    """The file or folder of ``data``; a hub id is fetched (or found in the hub's local cache).
+    """Return the file or folder of ``data``; a hub id is fetched or found in the local cache.
 
     Raises:
-        UsageError: there is nothing, or it cannot be fetched; it names what the suite needs.
+        UsageError: it does not exist, or cannot be fetched; the message states the suite's needs.
     """
     path = Path(data)
     try:
@@ -45,7 +45,7 @@ def _fetch(suite: Suite, identity: str) -> Path:
 
     is_published = suite.hub is not None and identity.lower() == suite.hub.lower()
     patterns = [f"*{e}{gz}" for e in EXTENSIONS for gz in ("", ".gz")]
-    nowhere = f"--data {identity}: there is no such file or folder here"
+    nowhere = f"--data {identity}: no such file or folder"
     needs = f". {suite.name} needs {suite.needs}"
     if suite.hub and not is_published:
         needs += f", or the hub id {suite.hub}"

@@ -1,4 +1,4 @@
-"""Question answering with gold answers: who answers right, and which scorer knows it.
+"""Question answering with gold answers: correctness and its prediction by scorers.
 
 The experiment of Bouchard and Chauhan 2025 (tunable ensemble, sections 4 to 5). Answers come from
 a model (``--llm``, see :mod:`veridical_lab.bench.answering`) or from a file: records with samples
@@ -56,7 +56,7 @@ def _items(path: Path, options: QaOptions) -> Iterator[Item | BadItem]:
     inside = data_files(path) if path.is_dir() else [path]
     if has_questions(path) and not any(_answers(file) for file in inside):
         raise UsageError(
-            f"{display(path)}: these are questions, and no model is named to answer them (--llm)"
+            f"{display(path)}: the file contains questions; name a model to answer them (--llm)"
         )
     for number, file in enumerate(files_of(path, (), _answers)):
         rows = each_row(file, _solved) if _has_solutions(file) else _records(file, number)
@@ -64,7 +64,7 @@ def _items(path: Path, options: QaOptions) -> Iterator[Item | BadItem]:
 
 
 def _answers(path: Path) -> bool:
-    """Whether a file holds answers to questions."""
+    """Return True if a file contains answers to questions."""
     if _has_solutions(path):
         return True
     return has_columns(path, "label", "reference", "reference_answer", "gold") and has_columns(
@@ -87,8 +87,10 @@ def _records(path: Path, file: int) -> Iterator[Item | RowError]:
 
 
 def graded(record: Record, part: str) -> Record:
-    """``record`` with the label that the grader of its data set gives, and the grade in ``meta``;
-    for graders that ask no model."""
+    """Return ``record`` with the label of its data set's grader, and the grade in ``meta``.
+
+    For graders without a model.
+    """
     grader = load_grader(grader_of(part, record.meta.get(CHOICES)))
     grading = grader.grade(record)
     try:
@@ -99,7 +101,7 @@ def graded(record: Record, part: str) -> Record:
 
 
 def marked(record: Record, grader: str, grade: Any) -> Record:
-    """``record`` with a grade's label and reason."""
+    """Return ``record`` with a grade's label and reason."""
     fields = {"grader": grader, "correct": grade.correct, "reason": grade.reason}
     meta = {**record.meta, "grade": fields}
     return record.model_copy(update={"label": grade.label, "meta": meta})
@@ -116,7 +118,7 @@ def _models(row: Row) -> list[str]:
 
 
 def _solved(row: Row, ordinal: int) -> list[Item]:
-    """GSM8K's model solutions (Cobbe et al. 2021): an item a model, graded as published."""
+    """Read GSM8K's model solutions (Cobbe et al. 2021): an item per model, graded as published."""
     models = _models(row)
     if not models:
         raise RowProblem("no model's solution and is_correct are in it")
@@ -144,10 +146,11 @@ def _solved(row: Row, ordinal: int) -> list[Item]:
 
 
 def _tasks(labelled: Labelled) -> list[Task]:
-    """Two tasks a data set: find the wrong answers (figure 2), and the right ones (table 1).
+    """Return two tasks per data set: find the wrong answers (figure 2), and the right ones (table
+    1).
 
-    Section 3.1 of the paper calls wrong answers positive; its table 1 has the right ones so: a
-    recall of 0.997 at a precision of 0.758 goes with an accuracy of three quarters.
+    Section 3.1 of the paper calls wrong answers positive, but its table 1 the right ones: a recall
+    of 0.997 at a precision of 0.758 implies an accuracy of three quarters.
     """
     tasks = []
     others = labelled.facets.get("samples", np.full(len(labelled.parts), ""))

@@ -61,10 +61,10 @@ class DataSet:
 
 
 def questions(path: Path) -> Iterator[Item | BadItem]:
-    """The questions of a file, or of all data sets in a folder; responses are empty.
+    """Yield the questions of a file, or of all data sets in a folder; responses are empty.
 
     Raises:
-        UsageError: there is no such file among them.
+        UsageError: no file has questions.
     """
     files = _files(path)
     if not files:
@@ -76,19 +76,19 @@ def questions(path: Path) -> Iterator[Item | BadItem]:
 
 
 def has_questions(path: Path) -> bool:
-    """Whether there are any."""
+    """Return True if there are any."""
     return bool(_files(path))
 
 
 def grader_of(part: str, choices: Any = None) -> str:
-    """The grader of answers to a part, such as ``gsm8k`` or ``gsm8k/175b_finetuning``."""
+    """Return the grader of a part, such as ``gsm8k`` or ``gsm8k/175b_finetuning``."""
     name = part.partition("/")[0]
     usual = next((d.grader for d in DATA_SETS if d.part == name), "contains")
     return "choice" if choices else usual
 
 
 def _files(path: Path) -> list[tuple[DataSet, Path]]:
-    """The files to read: one split of each data set."""
+    """Return the files to read: one split of each data set."""
     files = [(d, f) for f in (data_files(path) if path.is_dir() else [path]) if (d := _kind(f))]
     chosen = []
     for data_set in DATA_SETS:
@@ -106,7 +106,7 @@ def _rank(data_set: DataSet, file: Path) -> int:
 
 
 def _kind(path: Path) -> DataSet | None:
-    """The data set that the first rows of a file are of."""
+    """Return the data set of a file, by its first rows."""
     rows = list(first_rows(path))
     if any("response" in row or "label" in row for row in rows):
         return None  # answered already
@@ -135,7 +135,7 @@ def _item(data_set: DataSet, row: Row, ordinal: int) -> list[Item]:
 
 
 def _stem(row: Row) -> tuple[str, Any]:
-    """The question's text and its options, nested (as published) or flat (on the hub)."""
+    """Return the question's text and its options, nested (as published) or flat (on the hub)."""
     question = row.get("question")
     if isinstance(question, dict):
         return text_of(question.get("stem"), "question.stem"), question.get("choices")
@@ -143,7 +143,7 @@ def _stem(row: Row) -> tuple[str, Any]:
 
 
 def _multiple_choice(row: Row) -> tuple[str, list[str], dict[str, str]]:
-    """Options are lettered A, B, ... in their order: some rows of ARC number them."""
+    """Return the options lettered A, B, ... in their order; some rows of ARC number them."""
     stem, options = _stem(row)
     if isinstance(options, dict):
         labels, texts = (text_list(options.get(k), f"choices.{k}") for k in ("label", "text"))

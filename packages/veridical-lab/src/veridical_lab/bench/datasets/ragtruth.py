@@ -1,4 +1,4 @@
-"""RAGTruth (Niu et al. 2024): answers of six models to a source, hallucinated spans marked.
+"""RAGTruth (Niu et al. 2024): answers of six models with marked hallucinated spans.
 
 A response is hallucinated when it has any span. The sources are a file of their own.
 """
@@ -33,8 +33,9 @@ from veridical_lab.bench.datasets.suite import BadItem, Item, Labelled, Suite, T
 _NEEDS = (
     "response.jsonl (source_id, model, labels: [start, end, ...], split, response; where rows "
     "have a split, only those of test are used) and, for contexts, prompts and figures by task, "
-    "source_info.jsonl beside it (source_id, task_type, source_info, prompt); without it the tasks "
-    "of the released test set are told by its order"
+    "source_info.jsonl in its folder (source_id, task_type, source_info, prompt); "
+    "without it the tasks "
+    "of the released test set follow from its order"
 )
 #: The released test set: how many responses, sources of each task, and the tasks in their order.
 _RELEASED, _SOURCES = 2700, 150
@@ -51,10 +52,10 @@ def _items(path: Path, options: object) -> Iterator[Item | BadItem]:
 
 
 def _in_order(rows: list[Item | BadItem]) -> Iterator[Item | BadItem]:
-    """The rows with the task that their order tells, where they are the released test responses.
+    """Yield the rows with the task by their order, if they are the released test responses.
 
-    These do not name their task without ``source_info.jsonl``; they come in blocks of 150 sources
-    and six models' answers to each, a task each.
+    These do not name their task without ``source_info.jsonl``. They come in blocks of 150 sources
+    with six models' answers each, one task per block.
     """
     sources = list(dict.fromkeys(r.group for r in rows if isinstance(r, Item)))
     told = any(r.facets.get("task") for r in rows)
@@ -69,17 +70,17 @@ def _in_order(rows: list[Item | BadItem]) -> Iterator[Item | BadItem]:
 
 
 def sources_beside(file: Path) -> dict[str, Row]:
-    """The rows of ``source_info.jsonl`` beside a file of responses, by id; none where it is not.
+    """Read the rows of ``source_info.jsonl`` in a file's folder, by id; {} if it does not exist.
 
     Raises:
-        UsageError: it cannot be read.
+        UsageError: it is unreadable.
     """
     beside = file.parent / "source_info.jsonl"
     return rows_by_key(beside, _source) if beside.is_file() else {}
 
 
 def with_source(record: Record, sources: Mapping[str, Row]) -> Record:
-    """``record`` with the contexts and the prompt of its source, where that is known."""
+    """Return ``record`` with the contexts and the prompt of its source, if known."""
     source = sources.get(str(record.meta.get("source_id")), {})
     if not source:
         return record
@@ -106,7 +107,7 @@ def _read(files: list[Path], sources: dict[str, Row]) -> Iterator[Item | RowErro
 
 
 def _item(record: Record, sources: dict[str, Row]) -> Item:
-    """The source is the group: all six models answer the same one."""
+    """Build an item; its group is the source, which all six models answer."""
     identity = record.meta.get("source_id")
     group = f"row {record.row}" if identity is None else str(identity)
     source = sources.get(group, {})
@@ -119,7 +120,7 @@ def _item(record: Record, sources: dict[str, Row]) -> Item:
 
 
 def _source(row: Row) -> tuple[str, Row]:
-    """A row of ``source_info.jsonl`` by its ``source_id``."""
+    """Return a row of ``source_info.jsonl`` by its ``source_id``."""
     if not isinstance(row.get("source_id"), (str, int)):
         got = shown(row.get("source_id"))
         raise RowProblem(f"must be the source's id, got {got}", "source_id")
@@ -130,10 +131,10 @@ def _source(row: Row) -> tuple[str, Row]:
 
 
 def _texts(source: Row) -> list[str]:
-    """The grounding texts: QA has passages beside its question, Data2txt an object as JSON.
+    """Return the grounding texts: passages for QA, an object as JSON for Data2txt.
 
     Raises:
-        RowProblem: there are none.
+        RowProblem: they are missing.
     """
     value: Any = source.get("source_info")
     if isinstance(value, dict) and "passages" in value:
@@ -144,9 +145,10 @@ def _texts(source: Row) -> list[str]:
 
 
 def _tasks(labelled: Labelled) -> list[Task]:
-    """Responses, whole and by model and task; both ways where CheckEmbed reports; spans.
+    """Return tasks of responses (whole, by model and task) and spans.
 
-    CheckEmbed's table 7 asks for the right answers, and by task (Besta et al. 2025, appendix D.6).
+    CheckEmbed's table 7 has the right answers as positives, by task (Besta et al. 2025, appendix
+    D.6), so both directions exist there.
     """
     wrong = (labelled.label >= 0.5).astype(np.float64)
     tasks = _both_ways("all", wrong)

@@ -1,4 +1,4 @@
-"""RefChecker human annotations v1 (Hu et al. 2024): 10 733 claims of seven models' answers.
+"""RefChecker human annotations v1 (Hu et al. 2024): labelled claims of seven models.
 
 Each claim is a triplet that people judged as entailed by, neutral to or contradicting the
 reference, in three settings: no context (NQ), noisy context (MS MARCO), accurate context (Dolly).
@@ -51,16 +51,16 @@ References = dict[tuple[str | None, str], tuple[list[str], str | None]]
 
 
 def is_there(path: Path) -> bool:
-    """Whether a file, or a file of the folder, holds claims in one of the two forms."""
+    """Return True if a file, or a file of the folder, has claims in one of the two forms."""
     files = data_files(path) if path.is_dir() else [path]
     return any(has_columns(file, "human_label", EXTRACTED) for file in files)
 
 
 def files_with_claims(path: Path) -> list[Path]:
-    """The files to read, in one of the two forms.
+    """Return the files to read, in one of the two forms.
 
     Raises:
-        UsageError: there is none.
+        UsageError: there are no such files.
     """
     return files_of(
         path,
@@ -70,18 +70,20 @@ def files_with_claims(path: Path) -> list[Path]:
 
 
 def references_beside(path: Path) -> References:
-    """What ``references.jsonl`` has; nothing where it is not there.
+    """Read ``references.jsonl`` in the folder; empty if it does not exist.
 
     Raises:
-        UsageError: a row of it cannot be used.
+        UsageError: a row of it is unusable.
     """
     beside = (path if path.is_dir() else path.parent) / "references.jsonl"
     return rows_by_key(beside, _reference) if beside.is_file() else {}
 
 
 def items(path: Path, *, whole: bool = False) -> Iterator[Item | BadItem]:
-    """Every claim as an item of its own, in the order of the files; with ``whole`` only those that
-    come with the response they are from, as triplets."""
+    """Yield every claim as a separate item, in the order of the files.
+
+    With ``whole``, only triplets with the response that they belong to.
+    """
     references = references_beside(path)
     ordinal = 0
     for file in files_with_claims(path):
@@ -119,22 +121,23 @@ def _claims(row: Row | RowProblem, file: Path) -> Iterator[Row | RowProblem]:
 
 
 def shared_fields(row: Row, file: Path) -> Row:
-    """What a published row says of its answer, with what the file's name tells.
+    """Return the fields of a published row's answer, with those in the file's name.
 
     Raises:
-        UsageError: the name tells nothing.
+        UsageError: the name contains none of them.
     """
     told = told_by_name(file)
     if not told:
         raise UsageError(
-            f"{display(file)}: the setting and the model of published rows are told by the file's "
+            f"{display(file)}: the setting and the model of published rows are read from "
+            "the file's "
             "name, such as nq_gpt4_answers.json (nq, msmarco or dolly)"
         )
     return {**{k: v for k, v in row.items() if k != EXTRACTED}, **told}
 
 
 def setting_of(row: Row) -> str:
-    """The setting of a row, which must have an id too.
+    """Return the setting of a row, which must have an id too.
 
     Raises:
         RowProblem: one of the two is missing.
@@ -181,7 +184,7 @@ def _is_bad(label: Any) -> bool:
 
 
 def with_reference(record: Record, setting: str, references: References) -> Record:
-    """The record with the reference of its question as contexts."""
+    """Return the record with the reference of its question as contexts."""
     values = [record.meta.get(k) for k in ("references", "reference")]
     key = str(record.id)
     texts, question = references.get((setting, key)) or references.get((None, key)) or ([], None)
@@ -197,20 +200,20 @@ def with_reference(record: Record, setting: str, references: References) -> Reco
 
 
 def _reference(row: Row) -> tuple[tuple[str | None, str], tuple[list[str], str | None]]:
-    """(setting or None, question id), and the reference texts and question."""
+    """Return (setting or None, question id), and the reference texts and question."""
     if not isinstance(row.get("id"), (str, int)):
         raise RowProblem(f"must be a question's id, got {shown(row.get('id'))}", "id")
     texts = text_list(row.get("references", row.get("reference")), "references")
     setting, question = row.get("setting"), row.get("question")
     if setting is not None and setting not in SETTINGS.values():
-        raise RowProblem(f"is no setting: {shown(setting)}", "setting")
+        raise RowProblem(f"is not a setting: {shown(setting)}", "setting")
     if question is not None:
         text_of(question, "question")
     return (setting, str(row["id"])), (texts, question)
 
 
 def _tasks(labelled: Labelled) -> list[Task]:
-    """Three classes over claims: one task a setting, and all of them together."""
+    """Return the tasks of three classes over claims: one per setting, and all together."""
     label = labelled.label
     truth = np.select([label < 0.25, label < 0.75, label >= 0.75], [0.0, 1.0, 2.0], np.nan)
     settings = [s for s in SETTINGS.values() if s in set(labelled.parts.tolist())]

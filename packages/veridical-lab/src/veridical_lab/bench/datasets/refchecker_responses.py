@@ -1,4 +1,4 @@
-"""RefChecker's annotated responses (Hu et al. 2024), each with all its claims: tables 7, 10 to 12.
+"""RefChecker's annotated responses (Hu et al. 2024), each with all its claims.
 
 A response is judged as a whole here, whatever its verdict is made of. Truth is made of what people
 said of its claims: the worst of their classes (section 5.1), whether all are entailed, and the
@@ -57,7 +57,7 @@ class _Response:
 
 
 def responses(path: Path) -> Iterator[Item | BadItem]:
-    """Responses in the order of their first claims, after the claims that could not be read."""
+    """Yield responses in the order of their first claims, after the invalid claims."""
     by_key: dict[tuple[str, str, str, str], _Response] = {}
     for claim in items(path, whole=True):
         if isinstance(claim, BadItem):
@@ -75,8 +75,10 @@ def responses(path: Path) -> Iterator[Item | BadItem]:
 
 
 def _item(response: _Response) -> Item:
-    """The response with its claims in ``meta["claims"]`` and, in the same order, as labelled
-    units; the share of those that are not entailed is its label."""
+    """Build a response with its claims in ``meta["claims"]`` and as labelled units.
+
+    The share of claims that are not entailed is its label.
+    """
     claim, labels = response.first, response.labels
     dropped = ("response", "triplet", "human_label", "extractor_field")
     meta: dict[str, Any] = {k: v for k, v in claim.record.meta.items() if k not in dropped}
@@ -95,8 +97,10 @@ def _item(response: _Response) -> Item:
 
 
 def _silent(path: Path) -> Iterator[Item | BadItem]:
-    """Responses without a claim: of ``responses.jsonl`` beside the claims, or published rows whose
-    list of claims is empty."""
+    """Yield responses without a claim.
+
+    From ``responses.jsonl`` in the folder, or published rows with an empty list of claims.
+    """
     references = references_beside(path)
     beside = (path if path.is_dir() else path.parent) / _ALL_RESPONSES
 
@@ -120,7 +124,7 @@ def _silent(path: Path) -> Iterator[Item | BadItem]:
 
 
 def _without_claims(row: Row, ordinal: int, references: References) -> Item:
-    """A response that claims nothing: ``meta["claims"]`` is empty, and there is no label."""
+    """Build a response without claims: ``meta["claims"]`` is empty, and there is no label."""
     setting, text = setting_of(row), text_of(row.get("response"), "response")
     meta = {k: v for k, v in row.items() if k not in ("id", "response", "n_claims")}
     fields = {"id": row["id"], "response": text, "meta": {**meta, "claims": []}}
@@ -130,7 +134,7 @@ def _without_claims(row: Row, ordinal: int, references: References) -> Item:
 
 
 def _tasks(labelled: Labelled) -> list[Task]:
-    """Three questions a setting, and the first of all settings together."""
+    """Return three tasks per setting, and the first of them over all settings."""
     worst = np.full(len(labelled.label), -1.0)
     np.maximum.at(worst, labelled.unit_item, labelled.unit_label)
     strict = np.select([worst < 0, worst < 0.25, worst < 0.75], [np.nan, 0.0, 1.0], 2.0)
@@ -145,7 +149,7 @@ def _tasks(labelled: Labelled) -> list[Task]:
                 *(split, "response", "classes", _WORST, "items"),
                 np.where(of_split, strict, np.nan),
                 classes=CLASSES,
-                named={"abstain": 0},  # what claims nothing holds nothing wrong
+                named={"abstain": 0},  # without claims, nothing is wrong
             )
         )
         of_split = of_split & published
@@ -156,7 +160,7 @@ def _tasks(labelled: Labelled) -> list[Task]:
 
 
 def _tables_10_to_12(split: str, rate: Floats, notes: tuple[str, ...]) -> list[Task]:
-    """Columns 1 to 3 of the tables, and columns 4 and 5."""
+    """Return the tasks of columns 1 to 3 of the tables, and columns 4 and 5."""
     return [
         Task(
             f"{split}/factual",
@@ -186,7 +190,8 @@ def _tables_10_to_12(split: str, rate: Floats, notes: tuple[str, ...]) -> list[T
 SUITE = Suite(
     name=_NAME,
     summary="responses of seven models with their claims: strict class, factual or not, rate",
-    needs=f"{NEEDS}; for the responses that claim nothing {_ALL_RESPONSES} beside claims.jsonl "
+    needs=f"{NEEDS}; for the responses that claim nothing {_ALL_RESPONSES} in the folder "
+    "of claims.jsonl "
     "(setting, model, id, response, n_claims)",
     source="Hu et al. 2024 (RefChecker)",
     read=lambda path, options: chain(responses(path), _silent(path)),

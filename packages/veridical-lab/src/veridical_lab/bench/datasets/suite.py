@@ -1,8 +1,8 @@
-"""What a benchmark suite is: labelled items, and the questions put to them.
+"""Benchmark suites: labelled items, and tasks on them.
 
-A suite is a loader and a protocol in one file of this folder. The loader turns a published data
-set (or the user's own) into items; the protocol says which splits there are, what counts as
-positive, and which metrics the papers report.
+A suite is a loader and a protocol in one file of this folder. The loader turns a published data set
+(or the user's own) into items. The protocol defines the splits, the positives, and the metrics that
+the papers report.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ class Item:
 
 @dataclass(frozen=True)
 class BadItem:
-    """A row of the data that is no valid item. It counts as failed for every scorer."""
+    """Invalid row of the data. It counts as failed for every scorer."""
 
     part: str
     error: RowError
@@ -89,14 +89,14 @@ class BadItem:
 
 @dataclass(frozen=True)
 class Labelled:
-    """The labels of a suite's items, in columns. Items are in record order.
+    """Labels of a suite's items, in columns and record order.
 
     Attributes:
-        parts, groups: one an item; a group's number is unique over all parts.
-        label: of the response, 0 right .. 1 hallucinated; NaN where there is none.
+        parts, groups: one per item; a group's number is unique over all parts.
+        label: of the response, 0 right .. 1 hallucinated; NaN if missing.
         length, words: of the response, in characters and in words between white space.
-        facets: name -> one value an item ("" where absent).
-        unit_item: the item each labelled unit belongs to.
+        facets: name -> one value per item ("" if absent).
+        unit_item: the item of each labelled unit.
         unit_start, unit_end, unit_words, unit_label: the labelled units.
     """
 
@@ -114,7 +114,7 @@ class Labelled:
 
     @classmethod
     def of(cls, items: Sequence[Item]) -> Labelled:
-        """Columns of ``items``."""
+        """Build the columns of ``items``."""
         numbers: dict[tuple[str, str], int] = {}
         groups = [numbers.setdefault((i.part, i.group), len(numbers)) for i in items]
         names = sorted({name for i in items for name in i.facets})
@@ -183,7 +183,7 @@ class Task:
         object.__setattr__(self, "headline", self.headline or self.metrics[0])
 
     def sets_of(self, items: NDArray[np.int64]) -> NDArray[np.int64] | None:
-        """Return the numbers of the sets of some items; None where the task is of one set."""
+        """Return the numbers of the sets of some items; None if the task has a single set."""
         return None if self.sets is None else self.sets[items]
 
 
@@ -226,10 +226,10 @@ class Suite:
     measures: Literal["scorers", "extractors"] = "scorers"
 
     def load(self, path: Path, options: Options | None = None) -> Iterator[Item | BadItem]:
-        """The items and bad rows at ``path``, by ``options`` of the suite's class.
+        """Yield the items and bad rows at ``path``, by ``options`` of the suite's class.
 
         Raises:
-            UsageError: there is no valid item, or the files cannot be read; it says what is needed.
+            UsageError: no item is valid, or the files are unreadable; the message states the needs.
         """
         expected = f"{self.name} needs {self.needs}{self.hint}"
         first_error: RowError | None = None
@@ -255,7 +255,7 @@ def _words(text: str) -> int:
 
 
 def by_part(labelled: Labelled, positive: str = "hallucinated", **settings: Any) -> list[Task]:
-    """One binary task a part: label >= 0.5 is positive. Items without a label are left out."""
+    """Return one binary task per part: label >= 0.5 is positive. Unlabelled items are left out."""
     tasks = []
     for part in dict.fromkeys(labelled.parts.tolist()):
         of_part = (labelled.parts == part) & ~np.isnan(labelled.label)
@@ -265,7 +265,7 @@ def by_part(labelled: Labelled, positive: str = "hallucinated", **settings: Any)
 
 
 def by_part_or_generic(labelled: Labelled, positive: str) -> list[Task]:
-    """:func:`by_part` of data whose generic responses count as positive where they are kept."""
+    """Return tasks as :func:`by_part`, with kept generic responses as positives."""
     generic = labelled.facets.get("generic")
     if generic is not None and (generic == "yes").any():
         positive += ", or generic (kept as asked)"

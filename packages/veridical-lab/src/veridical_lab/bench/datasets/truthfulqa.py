@@ -1,4 +1,4 @@
-"""TruthfulQA (Lin, Hilton and Evans 2022): listed answers, right and wrong, to each question.
+"""TruthfulQA (Lin et al. 2022): listed right and wrong answers to questions.
 
 An answer is compared with the question's right ones, itself left out. An answer that is the only
 right one has no reference; scorers that compare then say that they do not apply.

@@ -29,10 +29,10 @@ def _items(path: Path, options: object) -> Iterator[Item | BadItem]:
 
 
 def _tasks(labelled: Labelled) -> list[Task]:
-    """The four columns of SelfCheckGPT's table 2.
+    """Return the tasks of the four columns of SelfCheckGPT's table 2.
 
-    NonFact* leaves out passages that are wholly major inaccurate (mean label 1), which would be
-    found without reading a sentence: 206 passages with 1632 sentences remain.
+    NonFact* leaves out passages that are wholly major inaccurate (mean label 1), which could be
+    found without reading a sentence. 206 passages with 1632 sentences remain.
     """
     label = labelled.unit_label
     mean = labelled.label[labelled.unit_item]
@@ -57,7 +57,7 @@ def _tasks(labelled: Labelled) -> list[Task]:
 
 SUITE = Suite(
     name="wikibio",
-    summary="GPT-3 lives of people, labelled by sentence, with 20 samples each",
+    summary="GPT-3 biographies, labelled by sentence, with 20 samples each",
     needs=_NEEDS,
     source="Manakul, Liusie and Gales 2023 (SelfCheckGPT)",
     read=_items,

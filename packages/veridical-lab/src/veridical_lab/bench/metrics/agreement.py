@@ -1,8 +1,8 @@
-"""How far annotators agree beyond chance, by nltk's implementation.
+"""Agreement of annotators beyond chance, by nltk's implementation.
 
-Items are mappings from annotator to label; an annotator who is not in one did not label it. A
-figure is NaN where no two annotators share an item, and where only one label was ever given: chance
-would then agree as well.
+Items are mappings from annotator to label; an annotator who is absent did not label it. A result is
+NaN if no two annotators share an item, or if only one label occurs, because chance would then agree
+as well.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ Labels = Mapping[str, Hashable]
 
 
 def cohen_kappa(items: Sequence[Labels]) -> float:
-    """Cohen's (1960) kappa, in [-1, 1]; with more than two annotators the mean over their pairs.
+    """Compute Cohen's (1960) kappa, in [-1, 1]; the mean over pairs of annotators.
 
-    Each pair is taken on the items that both labelled; pairs without a figure are left out.
+    Each pair uses the items that both labelled; pairs without a result are left out.
     """
     from nltk.metrics.agreement import AnnotationTask
 
@@ -38,10 +38,10 @@ def cohen_kappa(items: Sequence[Labels]) -> float:
 def krippendorff_alpha(
     items: Sequence[Labels], level: Literal["nominal", "interval"] = "nominal"
 ) -> float:
-    """Krippendorff's (2011) alpha, at most 1, 0 at chance; labels may be missing.
+    """Compute Krippendorff's (2011) alpha, at most 1, 0 at chance; labels may be missing.
 
     Args:
-        level: ``nominal`` counts labels as equal or not, ``interval`` by their squared difference
+        level: ``nominal`` compares labels for equality, ``interval`` by their squared difference
             (labels are then numbers).
     """
     from nltk.metrics.agreement import AnnotationTask

@@ -1,12 +1,12 @@
-"""How well predicted spans cover the marked ones, micro-averaged over items.
+"""Span metrics, micro-averaged over items.
 
 Each item is reduced to a few counts, so that resampling is a matrix product.
 
 ``span_*`` count characters: those of a predicted span that are in a gold one are right (RAGTruth's
-span level). ``span_overlap_*`` count spans: a predicted one is right when it shares a character
-with a gold one, a gold one is found when it shares one with a predicted one.
+span level). ``span_overlap_*`` count spans: a predicted one is right if it shares a character with
+a gold one. A gold one is found if it shares one with a predicted one.
 
-A quotient 0 / 0 is 0 where the other side has spans, and NaN where neither has.
+A quotient 0 / 0 is 0 if the other side has spans, and NaN if neither has.
 """
 
 from __future__ import annotations
@@ -34,15 +34,15 @@ STATISTICS = (
 
 
 def span_statistics(gold: Sequence[Spans], predicted: Sequence[Spans]) -> Floats:
-    """Counts of each item: (n, 7), in the order of :data:`STATISTICS`.
+    """Count each item's characters and spans: (n, 7), in the order of :data:`STATISTICS`.
 
     Args:
-        gold, predicted: one list an item of (start, end), end exclusive, in any order. For the
-            characters, overlapping or touching spans are one; for the overlaps each is itself.
+        gold, predicted: one list per item of (start, end), end exclusive, in any order. For the
+            characters, overlapping or touching spans are merged; for the overlaps each counts.
             Empty spans are ignored.
 
     Raises:
-        ValueError: there are not as many items in both, or a span ends before it starts.
+        ValueError: the numbers of items differ, or a span ends before it starts.
     """
     if len(gold) != len(predicted):
         raise ValueError(f"{len(gold)} items of gold spans, but {len(predicted)} of predicted ones")
@@ -65,12 +65,12 @@ def span_statistics(gold: Sequence[Spans], predicted: Sequence[Spans]) -> Floats
 def _nonempty(name: str, item: int, spans: Spans) -> list[tuple[int, int]]:
     for start, end in spans:
         if not 0 <= start <= end:
-            raise ValueError(f"{name}[{item}]: ({start}, {end}) is no span")
+            raise ValueError(f"{name}[{item}]: ({start}, {end}) is not a span")
     return [(start, end) for start, end in spans if end > start]
 
 
 def merged(spans: Spans) -> list[tuple[int, int]]:
-    """The fewest spans that hold the same characters, in order."""
+    """Return the fewest spans with the same characters, in order."""
     fewest: list[tuple[int, int]] = []
     for start, end in sorted(spans):
         if fewest and start <= fewest[-1][1]:
@@ -81,12 +81,12 @@ def merged(spans: Spans) -> list[tuple[int, int]]:
 
 
 def _common(a: Spans, b: Spans) -> int:
-    """Characters in both lists of merged spans."""
+    """Count the characters in both lists of merged spans."""
     return sum(max(0, min(e, f) - max(s, t)) for s, e in a for t, f in b)
 
 
 def _touching(spans: Spans, others: Spans) -> int:
-    """How many of ``spans`` share a character with any of ``others``."""
+    """Count the ``spans`` that share a character with any of ``others``."""
     return sum(any(s < f and t < e for t, f in others) for s, e in spans)
 
 
@@ -101,15 +101,15 @@ def span_metrics(
 def span_metrics(
     statistics: Floats, weights: Floats | None = None
 ) -> dict[str, float] | dict[str, Floats]:
-    """Precision, recall and F1 in [0, 1] over all items, by character and by overlap.
+    """Compute precision, recall and F1 in [0, 1] over all items, by character and by overlap.
 
     Args:
         statistics: (n, 7) of :func:`span_statistics`.
-        weights: (b, n), how often each item is in each of b replicates.
+        weights: (b, n) number of occurrences of each item in each of b replicates.
 
     Returns:
         One value, or (b,), under each of ``span_precision``, ``span_recall``, ``span_f1``,
-        ``span_overlap_precision``, ``span_overlap_recall``, ``span_overlap_f1``.
+            ``span_overlap_precision``, ``span_overlap_recall``, ``span_overlap_f1``.
     """
     common, predicted, gold, right, n_predicted, touched, n_gold = (
         as_rows(statistics, weights) @ statistics
