@@ -93,7 +93,7 @@ def test_a_merged_run_is_a_run_like_any_other(run: Any, tmp_path: Path, capsys: 
     assert run("shard", "run", "d", "--index", 1) == 0
     assert parts_of(tmp_path / "d") == {"part-000001.json", "part-000001.parquet"}
     assert run("shard", "merge", "d") == 1
-    assert "2 of 3 shards are not done (0, 2): veridical shard run d" in capsys.readouterr().err
+    assert "2 of 3 shards are not done (0, 2); run veridical shard run d" in capsys.readouterr().err
     assert run("shard", "run", "d") == 0
     assert run("shard", "merge", "d", "--json", "merged.jsonl") == 0
     assert run("check", "in.jsonl", "--json", "whole.jsonl", "--store", "none") == 0
@@ -142,7 +142,7 @@ def test_the_first_run_settles_how_shards_are_scored(run: Any, tmp_path: Path, c
     assert run("shard", "run", "e", "--preset", "fast", "--index", 0) == 0
     capsys.readouterr()
     assert run("shard", "run", "e", "--preset", "auto") == 1
-    assert "preset 'auto': e is scored by preset 'fast' since its first run" in (
+    assert "preset 'auto': the first run of e was scored with preset 'fast'" in (
         capsys.readouterr().err
     )
     assert run("shard", "run", "e", "--scorers", "ngram") == 1
@@ -200,7 +200,7 @@ def test_changed_inputs_and_damaged_parts_are_refused(
     whole = part.read_bytes()
     part.write_bytes(whole[:-1] + b"x")
     assert run("shard", "merge", "d") == 1
-    assert "part-000001.parquet is damaged: remove it" in capsys.readouterr().err
+    assert "part-000001.parquet is damaged; remove it" in capsys.readouterr().err
     part.unlink()
     assert run("shard", "run", "d") == 0 and run("shard", "merge", "d") == 0
     other = json.loads((tmp_path / "d/parts/part-000000.json").read_text())
