@@ -183,7 +183,7 @@ def test_changed_inputs_and_damaged_parts_are_refused(
     part = "shards/parts/part-000001.parquet"
     store.put(part, store.get(part)[:-1] + b"x")
     assert run("shard", "merge", DEST) == 1
-    assert "part-000001.parquet is damaged: remove it" in capsys.readouterr().err
+    assert "part-000001.parquet is damaged; remove it" in capsys.readouterr().err
     store.delete(part)
     assert run("shard", "run", DEST) == 0 and run("shard", "merge", DEST) == 0
     # a part without its JSON is agreed with, where it is of the same records, else replaced

@@ -301,7 +301,7 @@ def test_sampling_that_cannot_be(
 
 def test_answers_that_are_there_are_not_sampled(stored: Path) -> None:
     fake = FakeLlm(calculator, name="calculator")
-    with pytest.raises(UsageError, match="holds answers"):
+    with pytest.raises(UsageError, match="contains answers"):
         veridical.bench("qa", stored, "exact_match", llm=fake, sampling=Sampling(n=2))
     assert not fake.asked
 

@@ -176,7 +176,7 @@ def test_defaults_work_offline_and_render(bench: Callable[..., Bench], tmp_path:
     ("arguments", "said"),
     [
         ({"scorers": "clause"}, "did you mean 'clauses'"),
-        ({"scorers": "clauses, clauses"}, "asked for twice"),
+        ({"scorers": "clauses, clauses"}, "is given twice"),
         ({"scorers": ","}, "name an extractor"),
         ({"scorers": "llm_triplets"}, "needs a language model"),
         ({"judge": "llm"}, "needs a language model"),

@@ -43,14 +43,14 @@ def test_nothing_to_move(tmp_path: Path):
     (tmp_path / "yes.json").write_text(json.dumps([{"contains": "", "text": "Correct"}]))
     done = run(tmp_path, "redteam", "--llm", "fake:yes.json", "--limit", "3")
     assert done.returncode == 1
-    assert "nothing to move" in done.stderr
+    assert "no attempt could be measured" in done.stderr
 
 
 @pytest.mark.parametrize(
     ("arguments", "why"),
     [
         (("--template", "lickert"), "did you mean 'likert'"),
-        (("--template", "g_eval_steps"), "gives no verdict"),
+        (("--template", "g_eval_steps"), "requests no verdict"),
         (("--place", "context"), "shows no context"),
     ],
 )

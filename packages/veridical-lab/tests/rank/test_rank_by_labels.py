@@ -51,7 +51,7 @@ def test_rates_by_hand(answers: Path) -> None:
     )  # fmt: skip
     assert part.mean["abstain"] == pytest.approx(1 / 6)
     assert part.mean["contradiction"] == pytest.approx(1 / 4)
-    assert part.agreement == [] and "by people" not in ranking_markdown(people(answers))
+    assert part.agreement == [] and "human" not in ranking_markdown(people(answers))
     assert "their mean: hallucination 0.417, contradiction 0.250" in ranking_markdown(
         people(answers)
     )

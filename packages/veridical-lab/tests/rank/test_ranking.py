@@ -282,7 +282,7 @@ def test_a_suite_with_peoples_claims(tmp_path: Path, engine: Engine) -> None:
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"by": "maker"}, "two models or more, there is all"),
+        ({"by": "maker"}, "at least two models, not all"),
         ({"order": "truth"}, "order is hallucination"),
         ({"pair_by": "mood"}, "paired by prompt or id"),
         ({"scorer": "support"}, "one scorer 'claims'"),

@@ -95,4 +95,4 @@ def test_a_ranking_of_another_version_is_refused(folder: Path) -> None:
         (entry,) = httpx.get(f"{page.url}/api/index", headers=headers).json()["entries"]
         assert entry["kind"] == "rank"
         answer = httpx.get(f"{page.url}/report", params={"key": entry["key"]}, headers=headers)
-        assert answer.status_code == 422 and "no ranking of this version" in answer.text
+        assert answer.status_code == 422 and "not a ranking of this version" in answer.text

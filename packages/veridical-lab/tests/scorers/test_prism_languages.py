@@ -35,7 +35,7 @@ def test_the_language_token_is_given_and_does_not_count(
         (wrong,) = veridical.check([row], f"prism(model='{folder}', language=xx)", engine=engine)
     (scored,) = found.scores.values()
     (failed,) = wrong.scores.values()
-    assert failed.status == "failed" and "knows no language 'xx'" in failed.reason
+    assert failed.status == "failed" and "does not support the language 'xx'" in failed.reason
 
     model = transformers.AutoModelForSeq2SeqLM.from_pretrained(folder).eval()
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder)

@@ -47,7 +47,7 @@ def test_rows_are_read_or_counted(tmp_path):
         "no JSON object": 1,
         "no hypothesis": 1,
         "no premise": 1,
-        "a label that names no class": 1,
+        "an unknown label": 1,
         "no label": 1,
     }
     assert found.truth().tolist() == [0, 2, 1] and found.groups().tolist() == [0, 1, 0]

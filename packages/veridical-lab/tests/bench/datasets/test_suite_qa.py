@@ -179,7 +179,7 @@ def test_questions_without_a_model(write: Any) -> None:
     path = write("q/test.jsonl", [GSM8K])
     assert has_questions(path) and has_questions(path.parent)
     for place in (path, path.parent):
-        with pytest.raises(UsageError, match=r"no model is named to answer them \(--llm\)"):
+        with pytest.raises(UsageError, match=r"name a model to answer them \(--llm\)"):
             list(find_suite("qa").load(place))
 
 

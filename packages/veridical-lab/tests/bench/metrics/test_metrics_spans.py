@@ -93,9 +93,9 @@ def test_no_spans_at_all() -> None:
 
 
 def test_broken_spans_are_named() -> None:
-    with pytest.raises(ValueError, match=r"predicted\[1\]: \(5, 3\) is no span"):
+    with pytest.raises(ValueError, match=r"predicted\[1\]: \(5, 3\) is not a span"):
         span_statistics([[], []], [[], [(5, 3)]])
-    with pytest.raises(ValueError, match=r"gold\[0\]: \(-1, 3\) is no span"):
+    with pytest.raises(ValueError, match=r"gold\[0\]: \(-1, 3\) is not a span"):
         span_statistics([[(-1, 3)]], [[]])
     with pytest.raises(ValueError, match="1 items of gold spans, but 2"):
         span_statistics([[]], [[], []])
