@@ -182,9 +182,9 @@ def test_the_plan_counts_what_would_be_asked(tmp_path: Path, chunks: Path) -> No
     [
         ([], {}, "name a study: pairs"),
         (["pears"], {}, "did you mean 'pairs'"),
-        (["pairs", "pairs"], {}, "asked for twice"),
+        (["pairs", "pairs"], {}, "is given twice"),
         (["terms"], {}, "needs data"),
-        (["pairs"], {"data": "x.json"}, "data is of the study 'terms'"),
+        (["pairs"], {"data": "x.json"}, "data requires the study 'terms'"),
         (["errors"], {"ks": "2,3"}, "ks is of the study 'runtime'"),
         (["terms"], {"scorers": "cosine"}, "scorers is of the study 'pairs' and 'errors'"),
         (["errors"], {"about": "medical"}, "unknown subject 'medical'"),

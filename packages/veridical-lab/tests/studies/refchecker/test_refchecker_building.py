@@ -111,7 +111,7 @@ def test_ids_are_read_from_every_published_form(tmp_path: Path) -> None:
     (tmp_path / "dolly_gpt4_answers.json").write_text('[{"id": "3", "response": "a"}]')
     assert ids_of(tmp_path) == {"nq": ["7", "8"], "dolly": ["3"]}
     (tmp_path / "msmarco_example_ids.json").write_text("{}")
-    with pytest.raises(UsageError, match=r"msmarco_example_ids\.json is no list of ids"):
+    with pytest.raises(UsageError, match=r"msmarco_example_ids\.json is not a list of ids"):
         ids_of(tmp_path)
 
 

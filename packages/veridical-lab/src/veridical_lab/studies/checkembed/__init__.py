@@ -1,5 +1,5 @@
-"""The studies of CheckEmbed (Besta et al. 2025) on texts that a language model writes for them.
+"""Studies of CheckEmbed (Besta et al. 2025) on texts by a language model.
 
-``from veridical_lab.studies.checkembed.running import run_studies``; what may be asked for is in
+``from veridical_lab.studies.checkembed.running import run_studies``; options are in
 :mod:`veridical_lab.studies.checkembed.options`.
 """

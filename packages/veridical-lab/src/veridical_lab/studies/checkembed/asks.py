@@ -1,4 +1,4 @@
-"""What each study asks a language model for."""
+"""Requests of each study to a language model."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ class Chunk:
 
 @dataclass(frozen=True)
 class Ask:
-    """One reply asked for.
+    """Request for one reply.
 
     Attributes:
         study: ``pairs``, ``errors`` or ``terms``.
         kind: of texts: ``similar, generic``, ``scientific``, ``terms``.
-        topic: what it is about: with ``kind`` it names a group, whose draws differ by chance only.
-        level: false statements asked for.
-        draw: which of the draws, from 0.
+        topic: subject; with ``kind`` it names a group, whose draws differ only by chance.
+        level: number of requested false statements.
+        draw: number of the draw, from 0.
     """
 
     study: str
@@ -57,7 +57,7 @@ class Ask:
         return f"{self.study}/{self.kind}/{self.topic}/{self.level}/{self.draw}"
 
     def read(self, reply: str) -> ReadReply:
-        """The texts of a reply to it."""
+        """Extract the texts of a reply to it."""
         if self.study == "pairs":
             return descriptions(reply)
         if self.study == "terms":
@@ -66,7 +66,7 @@ class Ask:
 
 
 def asks_of(study: str, options: CheckEmbedSetup, chunks: Sequence[Chunk]) -> list[Ask]:
-    """All that ``study`` asks for, the topics one after another."""
+    """Return all requests of ``study``, topic by topic."""
     made = {"pairs": _pairs, "errors": _errors}
     if study in made:
         return list(made[study](options))
@@ -74,7 +74,7 @@ def asks_of(study: str, options: CheckEmbedSetup, chunks: Sequence[Chunk]) -> li
 
 
 def prompts_of(study: str) -> tuple[str, ...]:
-    """The templates that a study asks by."""
+    """Return the names of a study's templates."""
     return {
         "pairs": ("checkembed_similar", "checkembed_different"),
         "errors": ("checkembed_passage", "checkembed_errors"),
@@ -114,7 +114,7 @@ def _terms(options: CheckEmbedSetup, chunks: Sequence[Chunk]) -> Iterator[Ask]:
 def _drawn(
     options: CheckEmbedSetup, place: tuple[str, str, str, int], messages: tuple[Message, ...]
 ) -> Iterator[Ask]:
-    """``options.n`` draws of a reply, whose study, kind, topic and level ``place`` is."""
+    """Yield ``options.n`` draws of a request for the study, kind, topic and level in ``place``."""
     for draw in range(options.n):
         request = ChatRequest(
             messages,
@@ -127,11 +127,12 @@ def _drawn(
 
 
 def read_chunks(path: Path) -> list[Chunk]:
-    """The chunks of a file in the format of CheckEmbed's ``legal_definitions.json``: ``{"data":
-    [{"chunk_txt", "definitions": [{"term", "context"}]}]}``.
+    """Read chunks in the format of CheckEmbed's ``legal_definitions.json``.
+
+    That is ``{"data": [{"chunk_txt", "definitions": [{"term", "context"}]}]}``.
 
     Raises:
-        UsageError: there is no such file, or a chunk is none; it names the place.
+        UsageError: the file does not exist, or a chunk is invalid; the message names its place.
     """
     try:
         if path.stat().st_size > _MOST_BYTES:

@@ -1,8 +1,8 @@
-"""The study of images of counted objects (figures 5 and 18 to 20 of Besta et al. 2025).
+"""Study of images of counted objects (figures 5 and 18 to 20).
 
-The paper asks an image model for one to five objects and counts by hand which images are right.
-Here the images are drawn by code, so that their counts are known and the share of
-wrong ones is set.
+Besta et al. 2025 request one to five objects from an image model and count by hand which images are
+right. Here the images are drawn by code, so that their counts are known and the share of wrong ones
+is set.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ SINGLE = "single image (checkembed)"
 #: What a single image is scored by as SelfCheckGPT scores an answer: by its likeness to samples.
 SELFCHECK = "cosine(of=images)"
 SELFCHECKED = "single image (selfcheck: cosine)"
-#: Objects that are asked for, at most.
+#: Maximum number of requested objects.
 ASKED = 5
-_SHARES = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)  # of wrong images
+_SHARES = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)  # shares of wrong images
 _APART = 2  # objects too many or too few, at most
 
 
 class Prompted(NamedTuple):
-    """The images of one prompt, the wrong ones last.
+    """Images of one prompt, the wrong ones last.
 
     Attributes:
-        name, asked: the object and the number of it that were asked for.
-        wrong: images with another number of objects.
+        name, asked: the requested object and its number.
+        wrong: number of images with another number of objects.
     """
 
     name: str
@@ -49,16 +49,16 @@ class Prompted(NamedTuple):
         return f"counting/{self.asked}/{self.name}/{self.wrong}"
 
     def single(self, i: int) -> str:
-        """Names an image of it."""
+        """Return the id of one of its images."""
         return f"{self.id}/{i}"
 
     @property
     def kind(self) -> str:
-        """The number that was asked for, in words."""
+        """Return the requested number, in words."""
         return NUMBERS[self.asked - 1]
 
     def record(self, urls: dict[Scene, str]) -> Record:
-        """Its images as samples; ``urls`` keeps what was drawn, which several share."""
+        """Return its images as samples; ``urls`` caches shared images."""
         for scene in self.scenes:
             if scene not in urls:
                 urls[scene] = scene.url()
@@ -71,8 +71,10 @@ class Prompted(NamedTuple):
 
 
 def prompts_of(options: CheckEmbedSetup) -> Iterator[Prompted]:
-    """All that is drawn: each object and number with each share of wrong images. The right and
-    the wrong image of one draw are the same in each."""
+    """Yield all prompts: each object and number with each share of wrong images.
+
+    The right and the wrong image of one draw are the same in each.
+    """
     for name in list(OBJECTS)[: options.limit]:
         for count in range(1, ASKED + 1):
             for wrong in sorted({round(share * options.n) for share in _SHARES}):
@@ -85,13 +87,13 @@ def prompts_of(options: CheckEmbedSetup) -> Iterator[Prompted]:
 
 
 def records_of(options: CheckEmbedSetup) -> list[Record]:
-    """A record a prompt."""
+    """Return a record per prompt."""
     urls: dict[Scene, str] = {}
     return [prompted.record(urls) for prompted in prompts_of(options)]
 
 
 def single_records(options: CheckEmbedSetup) -> list[Record]:
-    """A record an image of each prompt that has right and wrong ones, the others its samples."""
+    """Return a record per image of each mixed prompt, with the other images as samples."""
     urls: dict[Scene, str] = {}
     records = []
     for prompted in mixed(options):
@@ -104,12 +106,12 @@ def single_records(options: CheckEmbedSetup) -> list[Record]:
 
 
 def mixed(options: CheckEmbedSetup) -> Iterator[Prompted]:
-    """The prompts that have right images and wrong ones."""
+    """Yield the prompts with both right and wrong images."""
     return (prompted for prompted in prompts_of(options) if 0 < prompted.wrong < options.n)
 
 
 def values_of(options: CheckEmbedSetup, scores: Mapping[str, Mapping[str, Score]]) -> list[Value]:
-    """CheckEmbed's score of each prompt's images, by how many are wrong.
+    """Return CheckEmbed's score of each prompt's images, by the number of wrong ones.
 
     Args:
         scores: by the prompt's id and the scorer's name.
@@ -124,8 +126,9 @@ def values_of(options: CheckEmbedSetup, scores: Mapping[str, Mapping[str, Score]
 def singles_of(
     options: CheckEmbedSetup, scores: Mapping[str, Mapping[str, Score]]
 ) -> tuple[list[Value], list[Value]]:
-    """How like the others each image of a prompt is, right ones and wrong ones apart, of prompts
-    that have both: by CheckEmbed, then by SelfCheckGPT.
+    """Return the similarity of each image of a mixed prompt to the others.
+
+    Right and wrong images are separate: by CheckEmbed, then by SelfCheckGPT.
 
     Args:
         scores: of :func:`records_of` and :func:`single_records`.
@@ -179,6 +182,6 @@ def _value(prompted: Prompted, draw: int, scorer: str, value: float) -> Value:
 
 
 def _other(name: str, count: int, draw: int, seed: int) -> int:
-    """A number of objects near ``count`` and not the same."""
+    """Return a number of objects near ``count`` but different."""
     near = (count + step for step in range(-_APART, _APART + 1) if step)
     return Random(f"{seed}/{name}/{count}/{draw}").choice([n for n in near if 1 <= n <= MOST])

@@ -29,15 +29,17 @@ def print_studies(result: Studies, console: Console) -> None:
 
 
 def markdown(result: Studies) -> str:
-    """The document, a second-level heading a study."""
+    """Return the document, with a second-level heading per study."""
     return document.markdown(_document(result))
 
 
 def tables(result: Studies, study: str) -> Iterator[tuple[str, list[str], Rows]]:
-    """Caption, heads and rows of each table of a study; every view shows these."""
+    """Yield caption, headings and rows of each table of a study; all views show these."""
     if study == "pairs":
         yield _named("Similarity of the two passages", _summaries(result, study))
-        yield _named("Similar told from different", _separations(result, study, "Detail"))
+        yield _named(
+            "Separation of similar and different pairs", _separations(result, study, "Detail")
+        )
     elif study == "errors":
         for kind in dict.fromkeys(s.kind for s in result.summaries if s.study == study):
             caption = f"Similarity to passages without errors, {kind}"
@@ -47,7 +49,7 @@ def tables(result: Studies, study: str) -> Iterator[tuple[str, list[str], Rows]]
             _trends(result, study),
         )
         separations = _separations(result, study, "About", levels=True)
-        yield _named("Passages without errors told from those with", separations)
+        yield _named("Separation of passages with and without errors", separations)
     elif study == "terms":
         yield _named("Terms found", _terms(result))
     elif study == "runtime":
@@ -80,7 +82,7 @@ def _summaries(result: Studies, study: str) -> tuple[list[str], Rows]:
 
 
 def _curve(result: Studies, study: str, kinds: Sequence[str]) -> tuple[list[str], Rows]:
-    """A row a scorer; of several kinds, a row for each kind."""
+    """Return a row per scorer; of several kinds, a row for each kind."""
     chosen = [s for s in result.summaries if s.study == study and s.kind in kinds]
     levels = sorted({s.level for s in chosen})
     by_place = {(s.scorer, s.kind, s.level): s for s in chosen}
@@ -155,7 +157,7 @@ def _timings(result: Studies) -> tuple[list[str], Rows]:
 
 
 def _matrices(result: Studies, study: str) -> tuple[list[str], Rows]:
-    """Means over topics of what each matrix says."""
+    """Return means of the matrices over topics."""
     heads = ["Measure", "Replies", "errors", "groups", "mean", "std", "norm", "ground-truth row"]
     groups = [g for g in result.groups if g.study == study]
     rows = []

@@ -1,4 +1,4 @@
-"""The drawings of the studies of CheckEmbed: violins, curves, heat maps, running times."""
+"""Figures of the studies: violins, curves, heat maps, running times."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _MEASURES = {
 
 
 def figures_of(result: Studies, study: str) -> list[Figure]:
-    """The drawings of one study, those that there is no data for left out."""
+    """Return the figures of one study, without those that lack data."""
     if study == "pairs":
         return list(_pairs(result))
     if study == "errors":
@@ -38,8 +38,10 @@ def figures_of(result: Studies, study: str) -> list[Figure]:
 
 
 def heat_maps(result: Studies, study: str) -> list[Figure]:
-    """The matrices of the two groups whose replies agree most and least by CheckEmbed, of those
-    with a ground truth if there are any (figures 3 and 10 to 13 of the paper)."""
+    """Return the matrices of the groups with the highest and lowest CheckEmbed agreement.
+
+    Groups with a ground truth are preferred (figures 3 and 10 to 13 of the paper).
+    """
     groups = [g for g in result.groups if g.study == study]
     known = [g for g in groups if g.matrices[0].truth_mean is not None] or groups
     if not known:
@@ -62,7 +64,7 @@ def _heat(group: Group, matrix: Matrix, which: str) -> Figure:
 
 
 def _pairs(result: Studies) -> Iterator[Figure]:
-    """A drawing for each detail: the scorers along the axis, similar beside different."""
+    """Yield a figure for each detail: scorers along the axis, similar next to different."""
     values = [v for v in result.values if v.study == "pairs"]
     for detail in dict.fromkeys(v.kind.partition(", ")[2] for v in values):
         chosen = [v for v in values if v.kind.partition(", ")[2] == detail]
@@ -83,7 +85,7 @@ def _first_of_scorers(values: Sequence[Value]) -> list[Value]:
 
 
 def _errors(result: Studies) -> Iterator[Figure]:
-    """A drawing for each subject and scorer: the numbers of errors along the axis."""
+    """Yield a figure for each subject and scorer, with the number of errors along the axis."""
     values = [v for v in result.values if v.study == "errors"]
     for kind, scorer in dict.fromkeys((v.kind, v.scorer) for v in values):
         chosen = [v for v in values if _is(v, scorer, kind)]
@@ -114,7 +116,7 @@ def _mean(values: Sequence[float]) -> float:
 
 
 def _curves(result: Studies) -> Iterator[Figure]:
-    """Means by the number of errors, of all scorers."""
+    """Yield the means by the number of errors, of all scorers."""
     summaries = [s for s in result.summaries if s.study == "errors"]
     for kind in dict.fromkeys(s.kind for s in summaries):
         chosen = [(s.scorer, s) for s in summaries if s.kind == kind]
@@ -124,7 +126,7 @@ def _curves(result: Studies) -> Iterator[Figure]:
 
 
 def _counts(result: Studies) -> Iterator[Figure]:
-    """Means by the number of wrong images, a line for each number that was asked for."""
+    """Yield the means by the number of wrong images, a line per requested number."""
     chosen = [(s.kind, s) for s in result.summaries if s.study == "counting"]
     if chosen:
         title = "Similarity of a prompt's images, by how many of them are wrong"
@@ -135,10 +137,10 @@ def _counts(result: Studies) -> Iterator[Figure]:
 def _by_level(
     title: str, note: str, label: str, head: list[str], named: Sequence[tuple[str, Summary]]
 ) -> Figure:
-    """A line a name, of means by level.
+    """Draw a line per name, of means by level.
 
     Args:
-        head: of the first two columns of the table.
+        head: headings of the first two columns of the table.
     """
     series = []
     for i, name in enumerate(dict.fromkeys(name for name, _ in named)):
@@ -162,8 +164,11 @@ def _by_level(
 
 
 def _times(result: Studies) -> Iterator[Figure]:
-    """Seconds by the number of samples for each length, and by the length for the most samples;
-    a line for each scorer and embedder. The scale of seconds is logarithmic, as in the paper."""
+    """Yield running times by the number of samples and by the length.
+
+    Each line is a scorer and embedder. Times by length use the largest number of samples. The scale
+    of seconds is logarithmic, as in the paper.
+    """
     timings = result.timings
     most = max((t.k for t in timings), default=0)
     lengths = sorted({t.words for t in timings})
@@ -182,7 +187,7 @@ def _line_of(timing: Timing) -> str:
 
 
 def _time(title: str, label: str, points: Sequence[tuple[str, float, Timing]]) -> Figure:
-    """A line a name, of places along the axis with their seconds."""
+    """Draw a line per name, of positions along the axis with their seconds."""
     names = list(dict.fromkeys(name for name, _, _ in points))
     series = [
         Series(name, sorted((x, t.seconds) for n, x, t in points if n == name), i, dots=True)

@@ -1,4 +1,4 @@
-"""The folder of a run of studies: one at a time works in it, and it is gone on with."""
+"""Study run directory: locked, resumable."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class StudyFolder:
         try:
             held = json.loads(manifest.read_bytes())
             if not isinstance(held, dict):
-                raise ValueError("it is no object")
+                raise ValueError("it is not an object")
         except FileNotFoundError:
             write_atomic(manifest, json.dumps(self._identity) + "\n", private=True)
             return

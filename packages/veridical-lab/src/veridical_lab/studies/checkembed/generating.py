@@ -1,4 +1,4 @@
-"""The texts of a study: asked for once, kept in the journal, and written down as lines."""
+"""Generation of a study's texts, journaled and written as lines."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from veridical_lab.studies.checkembed.result import Replies
 if TYPE_CHECKING:
     from veridical.engine.engine import Engine
 
-#: Is told what is being done, the share that is done (None where unknown), and details.
+#: Progress callback: the activity, the completed share (None if unknown), and details.
 Show = Callable[[str, float | None, Sequence[str]], None]
 
 
 @dataclass(frozen=True)
 class Written:
-    """What came of an ask: its texts, or why there are none."""
+    """Outcome of a request: its texts, or the reason for their absence."""
 
     ask: Ask
     read: ReadReply
@@ -49,7 +49,7 @@ class Texts:
     ledger: dict[str, Any]
 
     def of(self, study: str) -> list[Written]:
-        """What came of the asks of a study, in their order."""
+        """Return the outcomes of a study's requests, in order."""
         return self.written.get(study, [])
 
 
@@ -62,18 +62,18 @@ def write_texts(
     retry: bool,
     show: Show,
 ) -> Texts:
-    """Ask for all texts; what the journal holds is not asked for again.
+    """Generate all texts; journaled replies are not requested again.
 
     Args:
-        asks: by study.
-        folder: gets ``texts-STUDY.jsonl``, a line a reply.
-        run: under which the calls are counted.
-        retry: ask again for replies that were of no use.
+        asks: requests by study.
+        folder: gets ``texts-STUDY.jsonl``, a line per reply.
+        run: name under which the calls are counted.
+        retry: repeat requests whose replies were unusable.
         show: see :data:`Show`.
 
     Raises:
-        UsageError: no reply came at all.
-        LlmError: the budget stopped it; the same command goes on.
+        UsageError: no reply arrived at all.
+        LlmError: the budget stopped it; the same command resumes.
     """
     llms = engine.llms
     account = llms.account(run, folder, retry=retry)
@@ -94,7 +94,7 @@ def write_texts(
 
 
 def _asked(engine: Engine, coroutine: Any, study: str, show: Show) -> list[Reply | LlmError]:
-    """The outcomes, shown while they come; an interrupt drops what is under way."""
+    """Return the outcomes, shown as they arrive; an interrupt cancels pending calls."""
     future = engine.submit(coroutine)
     before = engine.llms.calls()[0]
     try:
@@ -112,7 +112,8 @@ def _asked(engine: Engine, coroutine: Any, study: str, show: Show) -> list[Reply
 
 
 def _raise_if_stopped(outcomes: Sequence[Reply | LlmError]) -> None:
-    """
+    """Raise the errors that stop a study.
+
     Raises:
         LlmError: the budget stopped a call.
         UsageError: every call failed.
@@ -136,7 +137,7 @@ def _written(ask: Ask, outcome: Reply | LlmError) -> Written:
 
 
 def counted(study: str, written: Sequence[Written]) -> Replies:
-    """What came of the requests of a study."""
+    """Count the outcomes of a study's requests."""
     forms = Counter(w.read.form for w in written if not w.problem)
     return Replies(
         study=study,
@@ -151,7 +152,7 @@ def counted(study: str, written: Sequence[Written]) -> Replies:
 
 
 def _write(written: Sequence[Written], path: Path) -> None:
-    """The texts, a line a reply: what the study has generated."""
+    """Write the texts, a line per reply."""
     lines = (
         json.dumps(
             {

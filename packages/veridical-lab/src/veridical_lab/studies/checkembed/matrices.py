@@ -11,11 +11,12 @@ from veridical_lab.studies.checkembed.result import Matrix
 
 
 def comet_style(cosine: Array, source: int) -> Array:
-    """COMET's ranking form (Rei et al. 2020, section 2.4) from cosines of unit vectors.
+    """Compute COMET's ranking form (Rei et al. 2020, section 2.4) from cosines of unit vectors.
 
     ``1 / (1 + f)``, where ``f = 2 a b / (a + b)`` is the harmonic mean of the Euclidean distances
     of the translation (row) to its reference (column) and to the source. COMET's encoder is trained
-    to rank translations so; the embeddings here are not, so figures are COMET's in form only.
+    to rank translations in this way. The embeddings here are not, so results have only COMET's
+    form.
 
     Args:
         cosine: (n, n), the source among its rows.
@@ -34,7 +35,7 @@ def comet_style(cosine: Array, source: int) -> Array:
 
 
 def summarised(measure: str, values: Array, truth: bool) -> Matrix:
-    """A matrix with its summaries: off the diagonal, the ground truth (last) left out."""
+    """Summarise a matrix off the diagonal, without the ground truth (last)."""
     replies = values[:-1, :-1] if truth else values
     entries = off_diagonal(np.ascontiguousarray(replies))
     if measure == "checkembed":

@@ -23,8 +23,11 @@ _RAW = {"checkembed": "response", "bert_score": "value", "cosine": "value"}
 
 
 def similarity(scorer: str, score: Score) -> float:
-    """What a score says of how alike the texts are: CheckEmbed's mean cosine and BERTScore's F1 as
-    they are; of others 1 - risk, as the paper turns SelfCheckGPT round."""
+    """Return the similarity that a score expresses.
+
+    CheckEmbed's mean cosine and BERTScore's F1 are used directly; other scorers give 1 - risk, as
+    the paper inverts SelfCheckGPT.
+    """
     key = _RAW.get(scorer.partition("(")[0])
     if key is not None and isinstance(score.raw, Mapping) and score.raw.get(key) is not None:
         return float(score.raw[key])
@@ -33,10 +36,10 @@ def similarity(scorer: str, score: Score) -> float:
 
 
 def values_of(asks: Iterable[Ask], scores: Mapping[str, Mapping[str, Score]]) -> list[Value]:
-    """A value for each ask and scorer with a score.
+    """Return a value for each request and scorer with a score.
 
     Args:
-        scores: by the ask's id and the scorer's name.
+        scores: by the request's id and the scorer's name.
     """
     return [
         Value(
@@ -55,7 +58,7 @@ def values_of(asks: Iterable[Ask], scores: Mapping[str, Mapping[str, Score]]) ->
 
 
 def summaries_of(values: Sequence[Value]) -> list[Summary]:
-    """A summary of each kind, level and scorer."""
+    """Return a summary of each kind, level and scorer."""
     groups: dict[tuple[str, str, int, str], list[Value]] = {}
     for v in values:
         groups.setdefault((v.study, v.kind, v.level, v.scorer), []).append(v)
@@ -88,7 +91,7 @@ def _summary(key: tuple[str, str, int, str], values: Sequence[Value]) -> Summary
 
 
 def pair_separations(values: Sequence[Value]) -> list[Separation]:
-    """How well each scorer tells similar pairs from different ones, by detail and in all."""
+    """Measure the separation of similar and different pairs, by detail and in all."""
     made = []
     of_pairs = [v for v in values if v.study == "pairs"]
     details = list(dict.fromkeys(v.kind.partition(", ")[2] for v in of_pairs))
@@ -104,8 +107,10 @@ def pair_separations(values: Sequence[Value]) -> list[Separation]:
 
 
 def level_separations(values: Sequence[Value], study: str) -> list[Separation]:
-    """How well each scorer tells what has no errors (of ``errors`` and ``counting``) from what has
-    so many."""
+    """Measure the separation of error-free items from each number of errors.
+
+    For the studies ``errors`` and ``counting``.
+    """
     made = []
     of_errors = [v for v in values if v.study == study]
     for kind, scorer in dict.fromkeys((v.kind, v.scorer) for v in of_errors):
@@ -119,8 +124,7 @@ def level_separations(values: Sequence[Value], study: str) -> list[Separation]:
 
 
 def single_separations(right: Sequence[Value], wrong: Sequence[Value]) -> list[Separation]:
-    """How well single images tell right ones from wrong ones of the same prompt, by how many
-    images of it are wrong."""
+    """Measure the separation of right and wrong images of a prompt, by the number of wrong ones."""
     return [
         _separation(of[0].study, "all numbers", level, scorer, of, among)
         for scorer, level in dict.fromkeys((v.scorer, v.level) for v in right)
@@ -130,7 +134,7 @@ def single_separations(right: Sequence[Value], wrong: Sequence[Value]) -> list[S
 
 
 def trends_of(values: Sequence[Value], study: str) -> list[Trend]:
-    """How similarity falls with the number of errors."""
+    """Measure the decrease of similarity with the number of errors."""
     made = []
     of_errors = [v for v in values if v.study == study]
     for kind, scorer in dict.fromkeys((v.kind, v.scorer) for v in of_errors):
@@ -159,7 +163,7 @@ def trends_of(values: Sequence[Value], study: str) -> list[Trend]:
 
 
 def _apart_from(levels: Floats, values: Floats) -> int | None:
-    """The fewest errors from which on every passage is under all those without errors."""
+    """Return the fewest errors from which every passage is below all those without errors."""
     right = values[levels == 0]
     if not len(right):
         return None
@@ -172,7 +176,7 @@ def _apart_from(levels: Floats, values: Floats) -> int | None:
 
 
 def term_scores(written: Sequence[Written], chunks: Mapping[str, Chunk]) -> list[TermScore]:
-    """Precision and recall of the terms of each chunk."""
+    """Compute precision and recall of the terms of each chunk."""
     by_chunk: dict[str, list[Written]] = {}
     for w in written:
         if w.texts:
@@ -228,7 +232,7 @@ def _separation(
 
 
 def _overlap(a: Floats, b: Floats) -> float:
-    """The share of all values that lie in the range that both samples have."""
+    """Return the share of all values in the range that both samples have."""
     low, high = max(a.min(), b.min()), min(a.max(), b.max())
     if low > high:
         return 0.0
@@ -237,8 +241,11 @@ def _overlap(a: Floats, b: Floats) -> float:
 
 
 def _topics(values: Sequence[Value]) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
-    """The number of each value's topic: the unit that is drawn by chance. A pair's is its first
-    thing, so that similar and different pairs of one thing are drawn together."""
+    """Return the number of each value's topic, the unit of resampling.
+
+    A pair's topic is its first thing, so that similar and different pairs of one thing are
+    resampled together.
+    """
     names = [f"{v.kind.partition(', ')[2]}:{v.topic.partition(' / ')[0]}" for v in values]
     place = {name: i for i, name in enumerate(dict.fromkeys(names))}
     return np.array([place[name] for name in names], dtype=np.int64)

@@ -1,4 +1,4 @@
-"""What a reader of the studies must know: their size, and what the paper found."""
+"""Notes for readers of the studies: sizes, and the paper's findings."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from veridical_lab.studies.checkembed.result import Replies, Studies
 from veridical_lab.studies.checkembed.scenes import OBJECTS
 from veridical_lab.studies.checkembed.topics import ERRORS, PAIRS
 
-#: What Besta et al. 2025 say of each study, in our words.
+#: Findings of Besta et al. 2025 on each study, in our words.
 PAPER = {
     "pairs": "paper (figures 2 and 9, GPT texts, large embedders): CheckEmbed's similar and "
     "different pairs overlap little or not at all, those of BERTScore and SelfCheckGPT "
@@ -29,7 +29,7 @@ PAPER = {
 
 
 def notes_of(result: Studies, options: CheckEmbedSetup) -> list[str]:
-    """Sentences, the size of each study first."""
+    """Return the notes, the size of each study first."""
     notes = [f"{study}: {size_of(study, options)}" for study in result.studies]
     notes.append(
         f"took {result.seconds / 3600:.2f} hours on {result.cores} cores, without what was kept "
@@ -49,7 +49,7 @@ def notes_of(result: Studies, options: CheckEmbedSetup) -> list[str]:
 
 
 def size_of(study: str, options: CheckEmbedSetup) -> str:
-    """How large a study is, beside what it could be."""
+    """Describe the size of a study in comparison with the possible size."""
     of_limit = "all topics" if options.limit is None else f"the first {options.limit} topics"
     if study == "pairs":
         each = len(PAIRS["generic"])
@@ -88,11 +88,11 @@ def _levels(options: CheckEmbedSetup) -> str:
 def _of_replies(replies: Replies) -> Iterator[str]:
     told = [f"{replies.usable} of {replies.asked} replies can be used"]
     if replies.whole:
-        told.append(f"{replies.whole} of them without the headings asked for, taken whole")
+        told.append(f"{replies.whole} of them without the requested headings, taken whole")
     if replies.cut:
         told.append(f"{replies.cut} end at the limit of tokens")
     if replies.unusable:
-        told.append(f"{replies.unusable} do not tell the parts asked for apart")
+        told.append(f"{replies.unusable} do not separate the requested parts")
     if replies.failed:
         why = "; ".join(f"{n} × {reason}" for reason, n in replies.reasons.items())
         told.append(f"{replies.failed} failed ({why})")

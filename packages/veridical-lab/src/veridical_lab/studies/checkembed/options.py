@@ -15,7 +15,7 @@ from veridical_lab.studies.checkembed.topics import ERRORS
 #: The studies, and what each looks at.
 STUDIES = {
     "pairs": "passages that look alike and differ in meaning, and the other way round",
-    "errors": "passages with 1 to 10 forced errors beside passages without",
+    "errors": "passages with 1 to 10 forced errors, and passages without",
     "terms": "terms extracted from legal texts, with matrices and their ground truth",
     "runtime": "seconds by the number of samples, their length and the embedder",
     "counting": "pictures of one to five objects, drawn here, some with a wrong number of them",
@@ -90,7 +90,7 @@ class CheckEmbedSetup(SpeedOptions):
             if subject not in ERRORS:
                 raise unknown_name("subject", subject, ERRORS)
         if not self.subjects:
-            raise UsageError(f"{option_named('about')} names no subject")
+            raise UsageError(f"{option_named('about')} is empty; name a subject")
         for name, values, most in (
             ("errors", self.levels, MOST_ERRORS),
             ("ks", self.sample_counts, 1000),
@@ -105,7 +105,7 @@ class CheckEmbedSetup(SpeedOptions):
 
     @property
     def subjects(self) -> tuple[str, ...]:
-        """What passages with errors are about."""
+        """Return the subjects of passages with errors."""
         return tuple(_names(self.about))
 
     @property
@@ -129,7 +129,7 @@ class CheckEmbedSetup(SpeedOptions):
         return tuple(_names(self.embedders))
 
     def settings(self, studies: Sequence[str]) -> dict[str, Any]:
-        """What the texts and figures of ``studies`` depend on."""
+        """Return the options that the texts and figures of ``studies`` depend on."""
         parsed: dict[str, Any] = {
             "about": list(self.subjects),
             "errors": list(self.levels),
@@ -142,24 +142,25 @@ class CheckEmbedSetup(SpeedOptions):
         return {name: parsed.get(name, getattr(self, name)) for name in names}
 
     def refuse_unused(self, studies: Sequence[str]) -> None:
-        """
+        """Refuse options that no selected study uses.
+
         Raises:
-            UsageError: an option is set that none of ``studies`` takes.
+            UsageError: an option is set that none of ``studies`` uses.
         """
         for name in dict.fromkeys(name for takes in _TAKES.values() for name in takes):
             of = [study for study, takes in _TAKES.items() if name in takes]
             unused = not set(of) & set(studies)
             if unused and getattr(self, name) != getattr(CheckEmbedSetup, name):
                 raise UsageError(
-                    f"{option_named(name)} is of the study {' and '.join(map(repr, of))}"
+                    f"{option_named(name)} requires the study {' or '.join(map(repr, of))}"
                 )
 
 
 def studies_of(names: Sequence[str]) -> tuple[str, ...]:
-    """The studies that are asked for, in the order of :data:`STUDIES`.
+    """Parse the names of studies, in the order of :data:`STUDIES`.
 
     Raises:
-        UsageError: none, an unknown one, or one twice.
+        UsageError: a name is missing, unknown or duplicated.
     """
     if not names:
         raise UsageError(f"name a study: {', '.join(STUDIES)}")
@@ -167,7 +168,7 @@ def studies_of(names: Sequence[str]) -> tuple[str, ...]:
         if name not in STUDIES:
             raise unknown_name("study", name, STUDIES)
     if len(set(names)) < len(names):
-        raise UsageError("a study is asked for twice")
+        raise UsageError("a study is given twice; remove one")
     return tuple(name for name in STUDIES if name in names)
 
 

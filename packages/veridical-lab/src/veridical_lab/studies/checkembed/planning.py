@@ -1,4 +1,4 @@
-"""What the studies would ask and take, before anything runs."""
+"""Plan of the studies: requests and durations, before any run."""
 
 from __future__ import annotations
 
@@ -29,13 +29,15 @@ _WORDS_A_TOKEN = 0.75
 def plan_studies(
     names: Sequence[str], options: CheckEmbedSetup, engine_options: EngineOptions
 ) -> dict[str, Any]:
-    """Calls, tokens and hours of each study. Nothing is asked; local models run a few times to be
-    timed. Tokens out, and so hours, are at most; hours are None where a speed is not known.
+    """Return calls, tokens and hours of each study.
+
+    No request is sent; local models run a few times to be timed. Output tokens, and so hours, are
+    upper bounds; hours are None if a speed is unknown.
 
     Returns:
         ``{"studies": [{"study", "size", "calls", "journaled", "tokens_in", "tokens_out", "cost",
-        "complete", "hours", "records"}], "calls", "journaled", "tokens_in", "tokens_out", "cost",
-        "complete", "hours", "tokens_per_second", "llm"}``.
+            "complete", "hours", "records"}], "calls", "journaled", "tokens_in", "tokens_out",
+            "cost", "complete", "hours", "tokens_per_second", "llm"}``.
 
     Raises:
         UsageError: as :func:`~veridical_lab.studies.checkembed.running.run_studies` does.
@@ -62,7 +64,7 @@ def plan_studies(
 def _without_texts(
     study: str, options: CheckEmbedSetup, engine_options: EngineOptions, engine: Engine
 ) -> dict[str, Any]:
-    """Of a study for which no language model writes."""
+    """Plan a study without texts by a language model."""
     if study == "runtime":
         part = of_seconds(timing.planned_seconds(options, engine_options))
         count = timing.REPEATS * len(timing.cells_of(options, engine_options))
@@ -81,7 +83,7 @@ def _without_texts(
 def _written(
     study: str, request: StudyRequest, engine: Engine, speed: float | None
 ) -> dict[str, Any]:
-    """Of a study that has texts written."""
+    """Plan a study with texts by a language model."""
     asks = request.asks[study]
     with temporary_folder("plan") as folder:
         journal = PretendJournal(folder / "llm", engine.llms.kept())
@@ -105,7 +107,7 @@ def _written(
 def _scored(
     study: str, request: StudyRequest, written: Sequence[Written]
 ) -> list[tuple[list[Any], list[BoundScorer]]]:
-    """The records of a study and what scores them."""
+    """Return the records of a study with their scorers."""
     parts: list[tuple[list[Any], list[BoundScorer]]] = []
     if study == "pairs":
         parts.append((records.pair_records(written), request.scorers))
@@ -118,7 +120,7 @@ def _scored(
 
 
 def _pretended(ask: Ask, max_tokens: int) -> Written:
-    """A reply of the length that there may be at most, unlike any other."""
+    """Return a unique placeholder reply of the maximum length."""
     count = max(8, int(max_tokens * _WORDS_A_TOKEN))
     parts = 2 if ask.study == "pairs" else 1
     texts = tuple(timing.text_of(count // parts, f"{ask.id}/{part}") for part in range(parts))

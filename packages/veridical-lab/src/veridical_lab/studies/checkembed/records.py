@@ -1,4 +1,4 @@
-"""The records that the studies have scored, and the groups whose matrices are made."""
+"""Records for scoring, and the groups of the matrices."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ Key = tuple[str, str, int]  # kind, topic, level
 
 @dataclass(frozen=True)
 class Replied:
-    """Replies to one request, and the text that is right.
+    """Replies to one request, with the ground truth.
 
     Attributes:
         texts: of the replies.
-        truth: the ground truth, None where there is none.
-        source: what was asked about: COMET's source.
+        truth: the ground truth, or None.
+        source: the subject of the request: COMET's source.
     """
 
     study: str
@@ -35,8 +35,10 @@ class Replied:
         return names if self.truth is None else [*names, "ground truth"]
 
     def record(self) -> Record:
-        """Its texts as samples, the ground truth last, and the source as a reference, so that
-        one matrix holds all pairs."""
+        """Return its texts as samples, so that one matrix contains all pairs.
+
+        The ground truth is the last sample, and the source a reference.
+        """
         texts = self.texts if self.truth is None else (*self.texts, self.truth)
         return Record(
             id="/".join(map(str, (self.study, *self.key))),
@@ -47,7 +49,7 @@ class Replied:
 
 
 def pair_records(written: Sequence[Written]) -> list[Record]:
-    """A record a reply: its first passage beside its second."""
+    """Return a record per reply: its first passage with its second."""
     return [
         Record(id=w.ask.id, response=w.texts[0], samples=(Sample(text=w.texts[1]),))
         for w in written
@@ -56,9 +58,11 @@ def pair_records(written: Sequence[Written]) -> list[Record]:
 
 
 def error_records(written: Sequence[Written]) -> list[Record]:
-    """A record a passage, beside the passages without errors on the same topic. The one of the
-    same draw is left out for all, so that those without errors are not beside themselves and each
-    is beside as many."""
+    """Return a record per passage, with the error-free passages on the same topic.
+
+    The one of the same draw is left out for all. So error-free passages are not compared with
+    themselves, and each has the same number.
+    """
     truths = _truths(written)
     records = []
     for w in written:
@@ -70,10 +74,10 @@ def error_records(written: Sequence[Written]) -> list[Record]:
 
 
 def groups_of(study: str, written: Sequence[Written], chunks: Mapping[str, Chunk]) -> list[Replied]:
-    """The groups of ``errors`` and ``terms`` with two texts or more.
+    """Return the groups of ``errors`` and ``terms`` with at least two texts.
 
-    The ground truth of passages with errors is the first passage without; of terms it is what
-    people wrote, None where they found no term.
+    The ground truth of passages with errors is the first passage without. For terms it is the human
+    list, None if that is empty.
     """
     by_key: dict[Key, list[Written]] = {}
     for w in written:
@@ -98,7 +102,7 @@ def groups_of(study: str, written: Sequence[Written], chunks: Mapping[str, Chunk
 
 
 def _truths(written: Sequence[Written]) -> dict[tuple[str, str], list[tuple[int, str]]]:
-    """Passages without errors with their draws, by kind and topic."""
+    """Return error-free passages with their draws, by kind and topic."""
     truths: dict[tuple[str, str], list[tuple[int, str]]] = {}
     for w in written:
         if w.ask.study == "errors" and w.ask.level == 0 and w.texts:

@@ -1,4 +1,7 @@
-"""What a model wrote where the studies asked for passages or terms. Its words are foreign text."""
+"""Parsing of a model's replies with passages or terms.
+
+Its words are untrusted text.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-#: ``marked``: in the form asked for; ``whole``: without its headings, so the reply is the passage;
-#: ``unusable``: the parts asked for cannot be told apart, or there is nothing.
+#: ``marked``: in the requested form; ``whole``: without its headings, so the reply is the passage;
+#: ``unusable``: the requested parts cannot be separated, or the reply is empty.
 Form = Literal["marked", "whole", "unusable"]
 
 _HEADING = r"^[ \t>*#]*(?:{})\b[ \t]*[:#*]*[ \t]*"
@@ -30,11 +33,11 @@ class ReadReply:
 
 
 def passage(reply: str, *, forced: bool) -> ReadReply:
-    """The passage of a reply.
+    """Extract the passage of a reply.
 
     Args:
-        forced: a list of errors was asked for before it. It is no part of the passage, and a reply
-            with that list and no heading of the passage is unusable.
+        forced: a list of errors was requested before it. That list is not part of the passage. A
+            reply with it and without a heading of the passage is unusable.
     """
     text = _plain(reply)
     parts = _after(text, "PASSAGE")
@@ -47,7 +50,7 @@ def passage(reply: str, *, forced: bool) -> ReadReply:
 
 
 def descriptions(reply: str) -> ReadReply:
-    """The two passages of a reply; unusable unless both are there and differ."""
+    """Extract the two passages of a reply; unusable unless both exist and differ."""
     text = _plain(reply)
     second = _after(text, _SECOND)
     first = _after(text, _FIRST)
@@ -60,8 +63,10 @@ def descriptions(reply: str) -> ReadReply:
 
 
 def terms(reply: str) -> ReadReply:
-    """The lines ``Term. Definition`` of a reply as one text. A reply without such a line is kept
-    whole, as the answer it is."""
+    """Extract the lines ``Term. Definition`` of a reply as one text.
+
+    A reply without such a line is kept whole.
+    """
     lines = [line for line in _plain(reply).splitlines() if _TERM.match(line.strip())]
     if lines:
         return _read(("\n".join(line.strip() for line in lines),), "marked")
@@ -69,14 +74,16 @@ def terms(reply: str) -> ReadReply:
 
 
 def term_names(text: str) -> list[str]:
-    """The terms of lines ``Term. Definition``, in order, each once."""
+    """Return the terms of lines ``Term. Definition``, in order, each once."""
     found = (_TERM.match(line.strip()) for line in text.splitlines())
     return list(dict.fromkeys(m[1].strip() for m in found if m is not None))
 
 
 def found_terms(extracted: Sequence[str], expected: Sequence[str]) -> tuple[float, float, float]:
-    """Precision, recall and F1 of extracted terms, equal but for case and spaces; 0 where there is
-    none of either."""
+    """Compute precision, recall and F1 of extracted terms, ignoring case and spaces.
+
+    A value is 0 if its denominator is.
+    """
     got, wanted = ({" ".join(t.casefold().split()) for t in s} for s in (extracted, expected))
     hits = len(got & wanted)
     precision = hits / len(got) if got else 0.0
@@ -89,13 +96,13 @@ def _plain(reply: str) -> str:
 
 
 def _after(text: str, name: str) -> str | None:
-    """What follows the last heading of this name; None where there is none."""
+    """Return the text after the last heading of this name, or None."""
     found = list(re.finditer(_HEADING.format(name), text, re.MULTILINE))
     return None if not found else text[found[-1].end() :].strip()
 
 
 def _before(text: str, name: str) -> str:
-    """What stands before the first heading of this name."""
+    """Return the text before the first heading of this name."""
     found = re.search(_HEADING.format(name), text, re.MULTILINE)
     return text if found is None else text[: found.start()].strip()
 

@@ -1,4 +1,7 @@
-"""What the studies of CheckEmbed say, as JSON. Similarities are in [-1, 1], 1 for the same text."""
+"""Results of the CheckEmbed studies, as JSON.
+
+Similarities are in [-1, 1], 1 for the same text.
+"""
 
 from __future__ import annotations
 
@@ -14,11 +17,11 @@ STORED = "studies.json"
 
 
 class Replies(BaseModel):
-    """What came of the requests of a study.
+    """Counts of the requests of a study.
 
-    ``asked`` replies; ``marked`` were in the form asked for, ``whole`` had no headings and were
-    taken whole, ``unusable`` had no text that could be told, ``failed`` never came. ``cut`` of the
-    usable ones end at the limit of tokens. ``reasons`` of failures by how often.
+    ``asked``: requested replies. ``marked``: in the requested form. ``whole``: without headings,
+    taken whole. ``unusable``: without a recognisable text. ``failed``: not received. ``cut``:
+    usable ones that end at the limit of tokens. ``reasons``: failures by count.
     """
 
     model_config = STORED_MODEL
@@ -38,9 +41,11 @@ class Replies(BaseModel):
 
 
 class Value(BaseModel):
-    """One similarity by ``scorer``: of the two passages of a reply (``pairs``), of a passage with
-    ``level`` errors to those without (``errors``), or of the images of a prompt of which ``level``
-    are wrong to each other (``counting``)."""
+    """Similarity by ``scorer``.
+
+    Of the two passages of a reply (``pairs``), of a passage with ``level`` errors to those without
+    (``errors``), or among the images of a prompt of which ``level`` are wrong (``counting``).
+    """
 
     model_config = STORED_MODEL
     study: str
@@ -53,8 +58,10 @@ class Value(BaseModel):
 
 
 class Summary(BaseModel):
-    """The similarities of one kind and level by one scorer: population standard deviation,
-    quartiles, and the 95 % interval of the mean over topics."""
+    """Similarities of one kind and level by one scorer.
+
+    With population standard deviation, quartiles, and the 95 % interval of the mean over topics.
+    """
 
     model_config = STORED_MODEL
     study: str
@@ -74,9 +81,11 @@ class Summary(BaseModel):
 
 
 class Separation(BaseModel):
-    """How well a scorer tells two kinds apart: the share of pairs of one of each in the right order
-    (``auroc``, 0.5 is chance) with its 95 % interval over topics, and the ``overlap``: the share
-    of values in the range that both kinds have."""
+    """Separation of two kinds by a scorer.
+
+    ``auroc`` is the share of correctly ordered pairs of one of each (0.5 is chance), with its 95 %
+    interval over topics. ``overlap`` is the share of values in the range that both kinds have.
+    """
 
     model_config = STORED_MODEL
     study: str
@@ -92,10 +101,12 @@ class Separation(BaseModel):
 
 
 class Trend(BaseModel):
-    """Similarity by the number of forced errors, or of wrong images: Spearman's correlation over
-    passages or prompts (-1 falls always) with its 95 % interval over topics; ``apart_from``: the
-    fewest errors from which on none is as similar as any without errors, None where there is no
-    such number."""
+    """Similarity by the number of forced errors, or of wrong images.
+
+    Spearman's correlation over passages or prompts (-1 always decreases) with its 95 % interval
+    over topics. ``apart_from``: the fewest errors from which every similarity is below all those
+    without errors, or None.
+    """
 
     model_config = STORED_MODEL
     study: str = "errors"
@@ -109,10 +120,10 @@ class Trend(BaseModel):
 
 
 class Matrix(BaseModel):
-    """Similarities of all pairs of texts of a group, the ground truth last where there is one.
+    """Similarities of all pairs of texts of a group, the ground truth last if there is one.
 
-    ``mean``, ``std`` and ``frobenius`` are of the replies' entries off the diagonal; ``truth_mean``
-    is of the row of the ground truth.
+    ``mean``, ``std`` and ``frobenius`` cover the replies' entries off the diagonal; ``truth_mean``
+    covers the row of the ground truth.
     """
 
     model_config = STORED_MODEL
@@ -151,8 +162,10 @@ class TermScore(BaseModel):
 
 
 class Timing(BaseModel):
-    """Seconds that a scorer took over ``k`` texts of ``words`` words each, its model warm, nothing
-    stored; the least of ``repeats``."""
+    """Seconds that a scorer took over ``k`` texts of ``words`` words each.
+
+    The model is warm, nothing is stored; the minimum of ``repeats``.
+    """
 
     model_config = STORED_MODEL
     embedder: str
@@ -165,9 +178,11 @@ class Timing(BaseModel):
 
 
 class Studies(BaseModel):
-    """All studies of a run, kept in ``folder``. ``coverage``: by study and scorer, the share of
-    texts with a score. ``seconds`` went by in
-    the session that ended the run, on so many ``cores``."""
+    """All studies of a run, stored in ``folder``.
+
+    ``coverage``: by study and scorer, the share of texts with a score. ``seconds``: duration of the
+    session that ended the run, on ``cores`` cores.
+    """
 
     model_config = STORED_MODEL
     studies: list[str]

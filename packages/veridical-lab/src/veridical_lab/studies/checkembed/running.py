@@ -1,4 +1,7 @@
-"""Studies run: texts asked for, scored, and their figures made. Each part resumes."""
+"""Runner of the studies: generation, scoring and figures.
+
+Each part resumes.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +41,7 @@ from veridical_lab.studies.checkembed.result import STORED, Group, Studies
 if TYPE_CHECKING:
     from veridical.core.records import Record
 
-#: Where runs of studies go by default, under the current folder.
+#: Default folder of runs of studies, under the current folder.
 FOLDER = Path(".veridical") / "studies"
 #: What is measured unless scorers are named.
 DEFAULT = "checkembed, bert_score, selfcheck_bertscore, selfcheck_nli, sacrebleu(against=samples)"
@@ -51,10 +54,10 @@ WRITTEN = tuple(name for name in STUDIES if name not in ("runtime", "counting"))
 
 @dataclass(frozen=True)
 class StudyRequest:
-    """What is asked for, looked at before any work.
+    """Validated request, before any work.
 
     Attributes:
-        asks: by study, of those that have texts written.
+        asks: by study, for studies with generated texts.
         chunks: of ``terms``, by name.
         scorers: of ``pairs`` and ``errors``.
     """
@@ -70,9 +73,10 @@ class StudyRequest:
     def of(
         cls, names: Sequence[str], options: CheckEmbedSetup, engine: EngineOptions
     ) -> StudyRequest:
-        """
+        """Build and validate the request.
+
         Raises:
-            UsageError: an unknown study or scorer, or something that one needs is missing.
+            UsageError: a study or scorer is unknown, or a requirement is missing.
             ModelError: pictures are to be drawn, and Pillow is not installed.
         """
         studies = studies_of(names)
@@ -100,7 +104,7 @@ class StudyRequest:
         return cls(studies, options, asks, {c.name: c for c in chunks}, scorers, digest)
 
     def identity(self, engine: Engine) -> dict[str, Any]:
-        """What the run is made of."""
+        """Return the identity of the run: studies, options, models and data."""
         kinds = ["embedder", "token_encoder", "nli"]
         kinds += ["image_embedder"] if "counting" in self.studies else []
         own = {kind: engine.own(kind) for kind in kinds}
@@ -130,17 +134,17 @@ def run_studies(
     engine_options: EngineOptions,
     display: Display,
 ) -> Studies:
-    """Run studies of CheckEmbed in the folder ``options.out``; what it has is not done again.
+    """Run studies of CheckEmbed in the folder ``options.out``, which is resumed.
 
     Args:
         names: of :data:`~veridical_lab.studies.checkembed.options.STUDIES`.
         engine_options: models, and the LLM that writes the texts.
-        display: shows how far it is.
+        display: shows the progress.
 
     Raises:
-        UsageError: something asked for does not exist, does not fit, or is missing; the folder
-            holds another run; or no text was written.
-        LlmError: the budget stopped it; the same call goes on.
+        UsageError: an option is unknown, invalid or missing; the folder contains another run; or no
+            text was written.
+        LlmError: the budget stopped it; the same call resumes.
     """
     started = time.monotonic()
     request = StudyRequest.of(names, options, engine_options)
@@ -160,7 +164,7 @@ def run_studies(
 
 
 def _run(request: StudyRequest, engine: Engine, path: Path, run: str, display: Display) -> Studies:
-    """The studies that have texts, in ``path``."""
+    """Run the studies in ``path``."""
     options = request.options
     endpoint = engine.llms.endpoint() if request.asks else None
     result = Studies(
@@ -191,7 +195,7 @@ def _run(request: StudyRequest, engine: Engine, path: Path, run: str, display: D
 def _write_and_score(
     result: Studies, request: StudyRequest, engine: Engine, path: Path, run: str, display: Display
 ) -> None:
-    """The studies whose texts a language model writes."""
+    """Run the studies whose texts a language model writes."""
     options = request.options
     texts = write_texts(
         engine, request.asks, path, run, retry=options.retry_failed, show=display.update
@@ -215,7 +219,7 @@ def _write_and_score(
 def _count(
     result: Studies, options: CheckEmbedSetup, engine: Engine, path: Path, display: Display
 ) -> None:
-    """Adds the study of counted objects; its separations of single images too."""
+    """Add the study of counted objects, with its separations of single images."""
     display.update("drawing pictures", None, [])
     rows = counting.records_of(options)
     scored = _score(rows, resolve(counting.SCORER), engine, path, options, display)
@@ -251,7 +255,7 @@ def _add_matrices(
 
 
 def _matrices(group: records.Replied, scores: Mapping[str, Score]) -> Group | None:
-    """The matrices of a group; None where its embeddings could not be made."""
+    """Compute the matrices of a group; None if its embeddings could not be computed."""
     raw = {
         key.partition("(")[0]: s.raw["matrix"]
         for key, s in scores.items()
@@ -287,7 +291,7 @@ def _score(
     options: CheckEmbedSetup,
     display: Display,
 ) -> _Scored:
-    """Scores of ``rows``, in a run of their own under ``path``, which resumes."""
+    """Return scores of ``rows``, in a separate resumable run under ``path``."""
     scored = _Scored()
     if not rows:
         return scored

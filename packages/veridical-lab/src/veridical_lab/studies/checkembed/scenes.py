@@ -1,4 +1,7 @@
-"""Pictures of counted objects on a white background, drawn by code: the same for the same seed."""
+"""Pictures of counted objects on white, drawn by code.
+
+The same seed gives the same picture.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +26,7 @@ MOST = len(NUMBERS)
 
 
 def prompt_of(name: str, count: int) -> str:
-    """What an image model would be asked (Besta et al. 2025, appendix E)."""
+    """Return the prompt for an image model (Besta et al. 2025, appendix E)."""
     return f"{NUMBERS[count - 1]} {name}{'s' if count > 1 else ''} on a white background"
 
 
@@ -41,7 +44,7 @@ class Scene:
     seed: int
 
     def picture(self) -> Image:
-        """(256, 256) in RGB."""
+        """Draw the picture, (256, 256) in RGB."""
         from PIL import Image
 
         random = Random(f"{self.object}/{self.count}/{self.seed}")
@@ -61,7 +64,7 @@ class Scene:
         return scene.resize((SIDE, SIDE), Image.Resampling.LANCZOS)
 
     def url(self) -> str:
-        """The picture as a ``data:`` URL of a PNG file."""
+        """Return the picture as a ``data:`` URL of a PNG file."""
         file = io.BytesIO()
         self.picture().save(file, "PNG")
         return url_of(file.getvalue())

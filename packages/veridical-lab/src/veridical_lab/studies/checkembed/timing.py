@@ -1,5 +1,7 @@
-"""The runtime study: seconds by the number of samples, their length and the embedder (figures 6
-and 14 to 16 of Besta et al. 2025)."""
+"""Runtime study: seconds by number of samples, length and embedder.
+
+Besta et al. 2025, figures 6 and 14 to 16.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,7 @@ if TYPE_CHECKING:
 DEFAULT = "checkembed(judged=samples), bert_score(form=matrix), selfcheck_bertscore, selfcheck_nli"
 REPEATS = 2  #: the least of these counts
 _FILE = "timings.jsonl"
-_TOKENS_A_WORD = 1.3  # of English, by BERT's tokenizer, roughly
+_TOKENS_A_WORD = 1.3  # approximate tokens per English word, by BERT's tokenizer
 _WORDS = """
 river stone lamp garden letter window bridge market winter paper silver engine captain
 forest doctor ocean mirror castle village teacher music island harvest ladder thunder
@@ -40,7 +42,7 @@ shows under between across behind near within beside after before toward through
 
 
 class TimingCell(NamedTuple):
-    """What is timed once."""
+    """Configuration that is timed once."""
 
     embedder: str
     scorer: str
@@ -51,7 +53,7 @@ class TimingCell(NamedTuple):
 def cells_of(
     options: CheckEmbedSetup, engine: EngineOptions
 ) -> list[tuple[TimingCell, BoundScorer]]:
-    """All that is timed, the embedders one after another."""
+    """Return all configurations, embedder by embedder."""
     scorers = resolve(options.scorers or DEFAULT)
     return [
         (TimingCell(embedder, bound.key, k, words), bound)
@@ -63,8 +65,10 @@ def cells_of(
 
 
 def record_of(k: int, words: int, seed: int) -> Record:
-    """An answer and ``k`` samples beside it, each of ``words`` words drawn by chance in sentences
-    of 8 to 20: every text is another, so none is read twice."""
+    """Build an answer and ``k`` samples of ``words`` random words each.
+
+    Sentences have 8 to 20 words. All texts differ, so none is cached.
+    """
     texts = [text_of(words, f"{seed}/{k}/{words}/{i}") for i in range(k + 1)]
     samples = tuple(Sample(text=t) for t in texts[1:])
     return Record(id=f"{k}x{words}", response=texts[0], samples=samples)
@@ -73,7 +77,7 @@ def record_of(k: int, words: int, seed: int) -> Record:
 def time_all(
     options: CheckEmbedSetup, engine: EngineOptions, folder: Path, display: Display
 ) -> list[Timing]:
-    """Every cell timed; those that ``folder`` has are not timed again."""
+    """Time every configuration, except those already in ``folder``."""
     cells = cells_of(options, engine)
     known = {_cell(t): t for t in _stored(folder / _FILE)}
     for embedder in dict.fromkeys(cell.embedder for cell, _ in cells):
@@ -93,9 +97,11 @@ def time_all(
 
 
 def planned_seconds(options: CheckEmbedSetup, engine: EngineOptions) -> float | None:
-    """About how long :func:`time_all` would take, by a few timed forwards of each model: from
-    the largest cell, scaled to the others by the number of texts and words. None where a model's
-    speed is not known."""
+    """Estimate the duration of :func:`time_all` from a few timed forwards of each model.
+
+    The largest configuration is scaled to the others by the number of texts and words. None if a
+    model's speed is unknown.
+    """
     cells = cells_of(options, engine)
     k, words = max(options.sample_counts), max(options.text_lengths)
     total = 0.0
@@ -119,7 +125,7 @@ def _work(cell: TimingCell) -> float:
 
 
 def _bare(engine: EngineOptions, embedder: str) -> EngineOptions:
-    """Options of an engine that keeps nothing, so that all is computed."""
+    """Return the options of an engine that stores nothing, so that all is computed."""
     return replace(engine, embedder=embedder, store=None, llm=None)
 
 
@@ -143,7 +149,7 @@ def _seconds(record: Record, bound: BoundScorer, engine: Engine) -> float:
 
 
 def text_of(words: int, seed: str) -> str:
-    """A text of so many words, the same for the same seed."""
+    """Return a text of ``words`` words, the same for the same seed."""
     return " ".join(_sentences(words, Random(seed)))
 
 
@@ -160,7 +166,7 @@ def _cell(timing: Timing) -> TimingCell:
 
 
 def _stored(path: Path) -> Sequence[Timing]:
-    """The timings that were made before; lines that are none are not used."""
+    """Return earlier timings; invalid lines are skipped."""
     if not path.is_file():
         return []
     timings = []

@@ -1,4 +1,7 @@
-"""Topics of the studies' texts; the paper's own lists are in its released code."""
+"""Topics of the studies' texts.
+
+The paper's own lists are in its released code.
+"""
 
 from __future__ import annotations
 

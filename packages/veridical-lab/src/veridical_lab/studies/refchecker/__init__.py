@@ -1,1 +1,1 @@
-"""The making of RefChecker's benchmark, and its studies (Hu et al. 2024, appendices A and D)."""
+"""Builder and studies of RefChecker's benchmark (Hu et al. 2024, appendices A and D)."""

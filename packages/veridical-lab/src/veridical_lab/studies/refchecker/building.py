@@ -1,9 +1,9 @@
-"""RefChecker's benchmark built from its source corpora (Hu et al. 2024, appendix A).
+"""Builder of RefChecker's benchmark from its source corpora.
 
-The release has no questions and references, but the ids of them: rows of Natural Questions (no
-context), MS MARCO (noisy context) and Dolly (accurate context). Here they become the
-``references.jsonl`` that ``bench`` and ``rank`` read, as the released script takes them. Without
-ids, rows that meet the paper's conditions are drawn.
+Hu et al. 2024, appendix A. The release has no questions and references, only their ids: rows of
+Natural Questions (no context), MS MARCO (noisy context) and Dolly (accurate context). Here they
+become the ``references.jsonl`` that ``bench`` and ``rank`` read, as the released script takes them.
+Without ids, rows that meet the paper's conditions are drawn.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class BuiltQuestion:
     kind: str | None = None
 
     def line(self) -> dict[str, Any]:
-        """Its line of ``references.jsonl``."""
+        """Return its line of ``references.jsonl``."""
         named = {"answers": list(self.answers), "kind": self.kind}
         return {
             "id": self.id,
@@ -68,7 +68,7 @@ class Built:
     bad: list[RowError] = field(default_factory=list)
 
     def write(self, path: Path) -> None:
-        """As ``references.jsonl``, whole or not at all."""
+        """Write ``references.jsonl``, whole or not at all."""
         write_rows((q.line() for q in self.questions), path)
 
 
@@ -79,7 +79,7 @@ def build(
     sample: int | None = None,
     seed: int = 0,
 ) -> Built:
-    """The questions of the ids, or ``sample`` drawn ones a corpus.
+    """Build the questions of the ids, or ``sample`` drawn ones per corpus.
 
     Args:
         corpora: ``nq``, ``msmarco``, ``dolly``: file or folder of the published rows, of the
@@ -87,8 +87,8 @@ def build(
         ids: folder or file of RefChecker's annotations, or of its ``..._example_ids.json``.
 
     Raises:
-        UsageError: neither or both of ``ids`` and ``sample``, no corpus, ids of none of them, or
-            nothing to read.
+        UsageError: neither or both of ``ids`` and ``sample``, no corpus, ids of no given corpus, or
+            no rows.
     """
     if (ids is None) == (sample is None):
         raise UsageError("give one of the two: ids of questions, or how many to sample")
@@ -107,10 +107,10 @@ def build(
 
 
 def ids_of(path: Path) -> dict[str, list[str]]:
-    """Corpus -> ids of its questions, in the order they come.
+    """Return the ids of questions by corpus, in order.
 
     Raises:
-        UsageError: there are none, or a file cannot be read.
+        UsageError: there are no ids, or a file is unreadable.
     """
     files = data_files(path) if path.is_dir() else [path]
     found: dict[str, dict[str, None]] = {}
@@ -129,7 +129,7 @@ def ids_of(path: Path) -> dict[str, list[str]]:
                 found.setdefault(of, {})[str(row["id"])] = None
     if not found:
         raise UsageError(
-            f"{display(path)}: no ids of questions: it takes RefChecker's human_annotations_v1, "
+            f"{display(path)}: no ids of questions; give RefChecker's human_annotations_v1, "
             "claims.jsonl or responses.jsonl (setting, id), or files such as nq_example_ids.json"
         )
     return {corpus: list(found[corpus]) for corpus in SETTINGS if corpus in found}
@@ -141,7 +141,7 @@ def _listed(file: Path) -> list[str]:
     except (OSError, ValueError, RecursionError) as e:
         raise UsageError(f"{display(file)} cannot be read: {e}") from None
     if not isinstance(ids, list) or not all(isinstance(i, (str, int)) for i in ids):
-        raise UsageError(f"{display(file)} is no list of ids")
+        raise UsageError(f"{display(file)} is not a list of ids")
     return [str(i) for i in ids]
 
 
@@ -186,7 +186,7 @@ def _add(
 def _read(
     name: str, path: Path, keep: Collection[str] | None
 ) -> Iterator[BuiltQuestion | RowError]:
-    """Questions of a corpus: those whose ids are in ``keep``, or that meet the conditions."""
+    """Yield questions of a corpus with ids in ``keep``, or that meet the conditions."""
     read: Callable[[Row, int], BuiltQuestion | None] = {
         "nq": _natural_question,
         "msmarco": _ms_marco,
@@ -200,7 +200,7 @@ def _read(
     files = data_files(path) if path.is_dir() else [path]
     if not files:
         raise UsageError(f"{display(path)}: no file of {name} can be read there")
-    numbers = count()  # of rows, over all files
+    numbers = count()  # row numbers over all files
 
     def questions(row: Row, number: int) -> list[BuiltQuestion]:
         if keep is not None and str(row_id(row, number)) not in keep:
@@ -215,7 +215,7 @@ def _read(
 
 
 def _dolly(row: Row, number: int) -> BuiltQuestion | None:
-    """None of a kind without a context."""
+    """Return a question; None if its kind has no context."""
     kind, context = row.get("category"), text_of(row.get("context") or "", "context")
     if kind not in KINDS or not context.strip():
         return None
@@ -226,7 +226,7 @@ def _dolly(row: Row, number: int) -> BuiltQuestion | None:
 
 
 def _ms_marco(row: Row, _: int) -> BuiltQuestion | None:
-    """None where no passage was marked as having the answer (appendix A)."""
+    """Return a question; None if no passage is marked as having the answer (appendix A)."""
     passages = row.get("passages")
     if not isinstance(passages, dict):
         raise RowProblem(
@@ -244,7 +244,7 @@ def _ms_marco(row: Row, _: int) -> BuiltQuestion | None:
 
 
 def _natural_question(row: Row, _: int) -> BuiltQuestion | None:
-    """None where no annotator gave both a long and a short answer."""
+    """Return a question; None if no annotator gave both a long and a short answer."""
     tokens, is_html = _tokens(row)
     question = row.get("question_text", row.get("question"))
     if isinstance(question, dict):
@@ -268,7 +268,7 @@ def _natural_question(row: Row, _: int) -> BuiltQuestion | None:
 
 
 def _tokens(row: Row) -> tuple[list[str], list[bool]]:
-    """Words of the page and whether each is a tag: rows of the release, columns on the hub."""
+    """Return the page's words and their tag mask: rows of the release, columns on the hub."""
     document = row.get("document_tokens")
     if isinstance(document, list) and all(isinstance(t, dict) for t in document):
         return [str(t.get("token")) for t in document], [
@@ -284,7 +284,7 @@ def _tokens(row: Row) -> tuple[list[str], list[bool]]:
 
 
 def _annotations(row: Row) -> Iterator[tuple[Any, list[Any]]]:
-    """The long answer of each annotator with the short ones."""
+    """Yield the long answer of each annotator with the short ones."""
     given = row.get("annotations")
     if isinstance(given, dict):  # columns, as on the hub
         for long, short in zip(
@@ -308,10 +308,10 @@ def _list(value: Any) -> list[Any]:
 
 
 def questions_of(path: Path) -> list[dict[str, Any]]:
-    """The rows of a ``references.jsonl``.
+    """Read the rows of a ``references.jsonl``.
 
     Raises:
-        UsageError: a row lacks its id, question or reference, or its setting is none.
+        UsageError: a row lacks its id, question or reference, or its setting is unknown.
     """
     rows: list[dict[str, Any]] = []
     for row in each_row(path, lambda row, _: [_checked(row)]):
@@ -325,7 +325,7 @@ def _checked(row: dict[str, Any]) -> dict[str, Any]:
     if not isinstance(row.get("id"), (str, int)):
         raise RowProblem(f"must be a question's id, got {shown(row.get('id'))}", "id")
     if row.get("setting") not in (None, *SETTINGS.values()):
-        raise RowProblem(f"is no setting: {shown(row['setting'])}", "setting")
+        raise RowProblem(f"is not a setting: {shown(row['setting'])}", "setting")
     if not text_of(row.get("question"), "question").strip():
         raise RowProblem("is empty", "question")
     if not any(t.strip() for t in text_list(row.get("references"), "references")):
@@ -334,6 +334,6 @@ def _checked(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def write_rows(rows: Iterable[dict[str, Any]], path: Path) -> None:
-    """As JSON lines, whole or not at all."""
+    """Write JSON lines, whole or not at all."""
     lines = (json.dumps(row, ensure_ascii=False) for row in rows)
     write_atomic(path, "".join(f"{line}\n" for line in lines))

@@ -1,5 +1,7 @@
-"""Copy rate (Hu et al. 2024, appendix A.4, figure 14): how much of a claim its context says in the
-same words, and whether claims that copy more are more often entailed."""
+"""Copy rate of claims (Hu et al. 2024, appendix A.4, figure 14).
+
+The share of a claim's words that its context has in the same order, and its relation to entailment.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,7 @@ from veridical_lab.studies.refchecker.judged import (
 )
 
 LONGEST = 4  # n-grams
-BINS = 5  # of equal width
+BINS = 5  # bins of equal width
 
 
 class Bin(BaseModel):
@@ -39,9 +41,11 @@ class Bin(BaseModel):
 
 
 class PartCopying(BaseModel):
-    """The claims of a part: ``mean`` copy rate; ``auroc``, the chance that an entailed claim copies
-    more than one that is not (0.5: copying tells nothing), with its 95 % interval over
-    responses."""
+    """Copy rate of a part's claims.
+
+    ``mean`` copy rate; ``auroc``, the probability that an entailed claim copies more than another
+    (0.5: no relation), with its 95 % interval over responses.
+    """
 
     model_config = STORED_MODEL
     part: str
@@ -65,7 +69,7 @@ class Copying(BaseModel):
 
 
 def copy_rate(triplet: Triplet, contexts: Iterable[str]) -> float:
-    """The mean over n of 1 to 4 of the share of the claim's n-grams of words that a context has.
+    """Return the mean share of the claim's word n-grams in a context, over n of 1 to 4.
 
     The words are those of head, relation and tail in a row, without case and punctuation; an n
     that is more than they are does not count. 0 of a claim without a word.
@@ -88,7 +92,7 @@ def _grams(words: Sequence[str], n: int) -> list[tuple[str, ...]]:
 
 
 def copying(judged: JudgedClaims) -> Copying:
-    """The figure of each setting."""
+    """Compute the copy rate of each setting."""
     parts = [_part(name, claims) for name, claims in by_part(judged.claims).items()]
     return Copying(by=judged.by, left_out=judged.left_out, parts=parts)
 

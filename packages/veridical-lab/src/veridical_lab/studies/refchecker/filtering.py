@@ -1,9 +1,9 @@
-"""Which questions make a fair benchmark without contexts (Hu et al. 2024, appendix A.1).
+"""Filter of questions for a benchmark without contexts.
 
-A language model says of each question whether the answer changes with time, may be declined, or is
-ambiguous, and of its reference whether it is a table, torn from its context, or lacks the answer.
-The paper's prompts are printed as a figure only and not in its text: these are worded anew, one to
-a question where the paper goes on in one conversation.
+Hu et al. 2024, appendix A.1. A language model decides for each question whether the answer changes
+with time, may be declined, or is ambiguous. It decides for its reference whether it is a table,
+taken out of context, or lacks the answer. The paper's prompts are printed only as a figure. These
+are worded independently, one per question, where the paper uses one conversation.
 """
 
 from __future__ import annotations
@@ -44,9 +44,11 @@ class Dropped(BaseModel):
 
 
 class Filtered(BaseModel):
-    """``kept`` of ``asked`` questions; ``reasons`` why others are dropped, by how often; a question
-    with a reply that could not be read is dropped too. ``passed_by``: those of other settings,
-    which the filter is not for."""
+    """Result of the filter: ``kept`` of ``asked`` questions.
+
+    ``reasons``: counts of dropped questions by reason; unreadable replies drop a question too.
+    ``passed_by``: questions of other settings, to which the filter does not apply.
+    """
 
     model_config = STORED_MODEL
     asked: int
@@ -57,14 +59,14 @@ class Filtered(BaseModel):
 
 
 def scorers() -> list[BoundScorer]:
-    """The judges that ask, in the order of :data:`CHECKS`."""
+    """Return the judges, in the order of :data:`CHECKS`."""
     return [REGISTRY.parse(f"judge(template={name})")[0] for name in CHECKS]
 
 
 def questions(
     rows: Iterable[dict[str, Any]],
 ) -> tuple[list[dict[str, Any]], list[Record]]:
-    """The rows that are asked about, and what is asked."""
+    """Return the rows to be filtered, and their records for the judges."""
     asked = [row for row in rows if row.get("setting") in (None, SETTINGS["nq"])]
     return asked, [
         Record(
@@ -79,7 +81,7 @@ def questions(
 def filter_questions(
     rows: Iterable[dict[str, Any]], engine: Engine, watch: Watch
 ) -> tuple[list[dict[str, Any]], Filtered]:
-    """The rows that are kept, and what came of the others.
+    """Return the kept rows, and the outcomes of the others.
 
     Args:
         rows: of :func:`~veridical_lab.studies.refchecker.building.questions_of`.

@@ -1,7 +1,7 @@
-"""The questions that make models hallucinate most (Hu et al. 2024, appendix A.2).
+"""Questions with the most hallucinated responses (Hu et al. 2024, appendix A.2).
 
-The paper asks a language model of every response whether it is hallucinated; here the verdicts of
-runs say so, one run a model's responses.
+In the paper a language model judges every response; here the verdicts of runs do, one run per
+model.
 """
 
 from __future__ import annotations
@@ -22,8 +22,11 @@ FEWEST = 2  # runs
 
 
 class Hard(BaseModel):
-    """A question and its ``hardness``: the share of ``judged`` responses to it that are
-    hallucinated; ``risk`` is their mean risk, which parts ties."""
+    """Question with its ``hardness``.
+
+    That is the share of ``judged`` responses that are hallucinated; ``risk`` is their mean risk,
+    which breaks ties.
+    """
 
     model_config = STORED_MODEL
     id: str
@@ -44,15 +47,14 @@ class HardCases(BaseModel):
 
 
 def hard_cases(runs: Sequence[Path], top: int) -> HardCases:
-    """The ``top`` hardest questions by the verdicts of ``runs``.
+    """Return the ``top`` hardest questions by the verdicts of ``runs``.
 
     Args:
-        runs: run directories, each of one model's responses to the same questions, which
-            pair by id.
+        runs: run directories, each of one model's responses to the same questions, paired by id.
 
     Raises:
-        UsageError: fewer than two runs, one cannot be read, has two results of one id, or lacks a
-            question that the first one has.
+        UsageError: there are fewer than two runs, one is unreadable, has duplicate ids, or lacks a
+            question of the first one.
     """
     if len(runs) < FEWEST:
         raise UsageError(f"name at least {FEWEST} runs, each of one model's responses")

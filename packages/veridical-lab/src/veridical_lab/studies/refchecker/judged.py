@@ -1,4 +1,7 @@
-"""Claims with a label and the texts that they were judged by: people's, or a checker's."""
+"""Claims with a label and the texts that they were judged by.
+
+Labels are human, or a checker's.
+"""
 
 from __future__ import annotations
 
@@ -59,7 +62,7 @@ class JudgedClaim:
 
 @dataclass(frozen=True)
 class JudgedClaims:
-    """Claims and ``by`` whom they are labelled; ``left_out`` tells why some are missing."""
+    """Claims and the origin ``by`` of their labels; ``left_out`` has the reasons of omissions."""
 
     claims: list[JudgedClaim]
     by: str
@@ -68,8 +71,7 @@ class JudgedClaims:
 
 @dataclass(frozen=True)
 class Unjudged:
-    """Records whose claims are to be found and labelled by :data:`CHECKER`; ``left_out`` tells
-    why some are missing."""
+    """Records whose claims are to be labelled by :data:`CHECKER`; ``left_out`` has omissions."""
 
     records: list[Record]
     left_out: dict[str, int]
@@ -84,17 +86,19 @@ def judged_claims(
     mapping: Mapping[str, str] | None = None,
     reader: str | None = None,
 ) -> JudgedClaims:
-    """The claims of RefChecker's annotations, as people labelled them; of other records, the
-    triplets of their responses as :data:`CHECKER` labels them by their contexts.
+    """Return the claims of RefChecker's annotations with human labels.
+
+    For other records: the triplets of their responses, labelled by :data:`CHECKER` with their
+    contexts.
 
     Args:
         path: annotations with their ``references.jsonl``, or records with contexts.
-        limit: take the first so many rows.
+        limit: maximum number of rows.
         mapping, reader: of records, as of :func:`veridical.check`.
 
     Raises:
-        UsageError: an option of records is set beside annotations, or nothing can be judged there:
-            no contexts, no triplets.
+        UsageError: an option of records is set for annotations, or nothing can be judged: no
+            contexts, no triplets.
     """
     found = claims_in(path, limit=limit, mapping=mapping, reader=reader)
     if isinstance(found, Unjudged):
@@ -110,10 +114,10 @@ def claims_in(
     mapping: Mapping[str, str] | None = None,
     reader: str | None = None,
 ) -> JudgedClaims | Unjudged:
-    """What :func:`judged_claims` begins with: claims that people have labelled, or records.
+    """Return the input of :func:`judged_claims`: claims with human labels, or records.
 
     Raises:
-        UsageError: an option of records is set beside annotations.
+        UsageError: an option of records is set for annotations.
     """
     if refchecker.is_there(path) and reader in (None, "refchecker"):
         if mapping:
@@ -124,7 +128,8 @@ def claims_in(
 
 
 def refuse_none(judged: JudgedClaims, path: Path) -> None:
-    """
+    """Check that there are claims.
+
     Raises:
         UsageError: there is no claim.
     """
@@ -175,7 +180,7 @@ def _with_contexts(rows: Iterable[Record | RowError]) -> Unjudged:
 
 
 def checker() -> BoundScorer:
-    """The scorer that finds and labels the claims of records."""
+    """Return the scorer that finds and labels the claims of records."""
     (bound,) = REGISTRY.parse(CHECKER)
     return bound
 
@@ -196,12 +201,12 @@ def _by_checker(unjudged: Unjudged, engine: Engine, watch: Watch) -> JudgedClaim
 
 
 def claim_of(record: Record, row: int, triplet: Triplet, label: str) -> JudgedClaim:
-    """A claim of the record that is the ``row``-th."""
+    """Return a claim of the record number ``row``."""
     return JudgedClaim(str(row), "all", triplet, label, tuple(c.text for c in record.contexts))
 
 
 def labelled(score: Score | None) -> list[tuple[Triplet, str]]:
-    """The triplets of a score of ``claims``, each with its label."""
+    """Return the triplets of a score of ``claims``, each with its label."""
     if score is None or score.status != "scored" or not isinstance(score.raw, dict):
         return []
     found = []
@@ -213,7 +218,7 @@ def labelled(score: Score | None) -> list[tuple[Triplet, str]]:
 
 
 def by_part(claims: Sequence[JudgedClaim]) -> dict[str, list[JudgedClaim]]:
-    """The claims of each part, in the order of the settings."""
+    """Group the claims by part, in the order of the settings."""
     parts = [*SETTINGS.values(), "all"]
     found: dict[str, list[JudgedClaim]] = {part: [] for part in parts}
     for claim in claims:
@@ -222,6 +227,6 @@ def by_part(claims: Sequence[JudgedClaim]) -> dict[str, list[JudgedClaim]]:
 
 
 def responses_of(claims: Sequence[JudgedClaim]) -> NDArray[np.int64]:
-    """(n,) the number of each claim's response, for resampling."""
+    """Return the number (n,) of each claim's response, for resampling."""
     numbers = {response: i for i, response in enumerate(dict.fromkeys(c.response for c in claims))}
     return np.array([numbers[claim.response] for claim in claims], np.int64)

@@ -1,8 +1,8 @@
-"""Whether a checker goes by the text or by what it knows (Hu et al. 2024, appendix D.2).
+"""Test of a checker's reliance on the text (Hu et al. 2024, appendix D.2).
 
-The tail of a triplet (else its head) is masked with ``####`` wherever the contexts have it. They
-say nothing of it any more, so that a checker that reads them answers neutral: what it still
-entails or contradicts, it took from elsewhere. The paper has GPT-4 mask; here the words are found.
+The tail of a triplet (else its head) is masked with ``####`` wherever the contexts have it. A
+checker that relies on the contexts then answers neutral; other labels rest on its own knowledge. In
+the paper GPT-4 masks; here the words are found.
 """
 
 from __future__ import annotations
@@ -53,9 +53,12 @@ class Shares(BaseModel):
 
 
 class CheckerBias(BaseModel):
-    """A checker on the claims of a part whose contexts were masked: labels ``whole``, before, and
-    ``masked``, after; ``not_neutral`` of the masked, with its 95 % interval over responses, is what
-    it did not take from the contexts. ``failed`` claims have no label."""
+    """Labels of a checker on a part's claims with masked contexts.
+
+    ``whole`` labels are before, and ``masked`` after masking. ``not_neutral`` is the share of
+    masked claims whose label does not rest on the contexts, with its 95 % interval over responses.
+    ``failed`` claims have no label.
+    """
 
     model_config = STORED_MODEL
     part: str
@@ -78,10 +81,10 @@ class Bias(BaseModel):
 
 
 def masked(triplet: Triplet, contexts: Sequence[str]) -> tuple[str, ...] | None:
-    """The contexts without what the claim says; None where they have neither tail nor head.
+    """Return the contexts with the claim masked; None if they have neither tail nor head.
 
-    A part stands where its words do in a row, without case and without function words at its
-    ends; where they nowhere do, each of its other words is masked by itself.
+    A part matches its words in sequence, ignoring case and function words at its ends. Without a
+    match, each of its other words is masked separately.
 
     >>> masked(("Ada", "was born in", "London"), ["Ada was born in London in 1815."])
     ('Ada was born in #### in 1815.',)
@@ -112,10 +115,10 @@ def _any(words: tuple[str, ...]) -> re.Pattern[str]:
 
 
 def checkers_of(names: str) -> list[BoundScorer]:
-    """The scorers that check one given claim, of names such as ``nli,llm``.
+    """Return the scorers that check one given claim, from names such as ``nli,llm``.
 
     Raises:
-        UsageError: there is no such checker.
+        UsageError: a checker is unknown.
     """
     listed = dict.fromkeys(name.strip() for name in names.split(",") if name.strip())
     if not listed:
@@ -131,8 +134,7 @@ def checkers_of(names: str) -> list[BoundScorer]:
 
 
 def masked_claims(judged: JudgedClaims) -> tuple[list[Masked], dict[str, int]]:
-    """The claims of which something is masked, each with its contexts without that, and what is
-    left out."""
+    """Return the maskable claims with their masked contexts, and the omissions."""
     left_out = dict(judged.left_out)
     pairs: list[Masked] = []
     for claim in judged.claims:
@@ -146,7 +148,7 @@ def masked_claims(judged: JudgedClaims) -> tuple[list[Masked], dict[str, int]]:
 
 
 def masked_records(pairs: Sequence[Masked]) -> list[Record]:
-    """What checkers are asked: of each claim two records, with its contexts whole and masked."""
+    """Return two records per claim, with its contexts whole and masked."""
     return [
         _record(claim.triplet, contexts)
         for claim, without in pairs
@@ -155,7 +157,7 @@ def masked_records(pairs: Sequence[Masked]) -> list[Record]:
 
 
 def bias(judged: JudgedClaims, asked: Sequence[BoundScorer], engine: Engine, watch: Watch) -> Bias:
-    """What each checker says of claims by their contexts, whole and masked."""
+    """Measure the labels of each checker on claims with whole and masked contexts."""
     pairs, left_out = masked_claims(judged)
     records = masked_records(pairs)
     if not records:
@@ -192,7 +194,7 @@ def _bias(
     claims: Sequence[JudgedClaim],
     labels: Sequence[tuple[str | None, str | None]],
 ) -> list[CheckerBias]:
-    """None where no claim has both labels."""
+    """Return the result of a part and checker; empty if no claim has both labels."""
     both = [(c, w, m) for c, (w, m) in zip(claims, labels, strict=True) if w and m]
     if not both:
         return []

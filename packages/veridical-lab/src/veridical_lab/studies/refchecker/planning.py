@@ -1,4 +1,4 @@
-"""What the filter and the studies of RefChecker would ask and take, before anything runs."""
+"""Plan of RefChecker's filter and studies, before any run."""
 
 from __future__ import annotations
 
@@ -33,8 +33,10 @@ _AGAIN = ("calls", "tokens_in", "tokens_out", "cost")
 def plan_filter(
     rows: Iterable[dict[str, Any]], engine: Engine, speeds: SpeedOptions
 ) -> dict[str, Any]:
-    """Return what :func:`~veridical_lab.studies.refchecker.filtering.filter_questions` would ask,
-    as :func:`plan_masked` tells it; ``size`` has the questions."""
+    """Return the plan of :func:`~veridical_lab.studies.refchecker.filtering.filter_questions`.
+
+    In the form of :func:`plan_masked`; ``size`` has the questions.
+    """
     judges = filtering.scorers()
     _, records = filtering.questions(rows)
     parts = [of_scoring(records, judges, engine)]
@@ -42,8 +44,10 @@ def plan_filter(
 
 
 def plan_copying(path: Path, engine: Engine, speeds: SpeedOptions, **how: Any) -> dict[str, Any]:
-    """Return what :func:`veridical_lab.studies.refchecker.copying.copying` takes of the claims of
-    ``path``, as :func:`plan_masked` tells it."""
+    """Return the plan of :func:`veridical_lab.studies.refchecker.copying.copying` for ``path``.
+
+    In the form of :func:`plan_masked`.
+    """
     judged, records, parts = _judged(path, engine, **how)
     scorers = [checker()] if records else []
     size = {"claims": len(judged.claims)}
@@ -57,22 +61,23 @@ def plan_masked(
     speeds: SpeedOptions,
     **how: Any,
 ) -> dict[str, Any]:
-    """Return what :func:`~veridical_lab.studies.refchecker.masking.bias` would ask about the claims
-    of ``path``. Nothing is asked; local models run a few times to be timed.
+    """Return the plan of :func:`~veridical_lab.studies.refchecker.masking.bias` for ``path``.
+
+    No request is sent; local models run a few times to be timed.
 
     Args:
         how: ``limit``, ``mapping`` and ``reader``, as of
             :func:`~veridical_lab.studies.refchecker.judged.judged_claims`.
 
     Returns:
-        ``{"size": {"claims", "masked"}, "records", "calls", "journaled", "tokens_in",
-        "tokens_out", "cost", "complete", "hours", "again": {"calls", "tokens_in", "tokens_out",
-        "cost"}, "tokens_per_second", "llm"}``. Tokens out, cost and hours are at most; hours are
-        None where a speed is not known. ``again``: the calls that there may be besides, for
-        replies without a verdict.
+        ``{"size": {"claims", "masked"}, "records", "calls", "journaled", "tokens_in", "tokens_out",
+            "cost", "complete", "hours", "again": {"calls", "tokens_in", "tokens_out", "cost"},
+            "tokens_per_second", "llm"}``. Output tokens, cost and hours are upper bounds; hours are
+            None if a speed is unknown. ``again``: possible further calls, for replies without a
+            verdict.
 
     Raises:
-        UsageError: there is no claim, or a model is not there.
+        UsageError: there is no claim, or a model is missing.
     """
     judged, records, parts = _judged(path, engine, **how)
     pairs, _ = masked_claims(judged)
@@ -86,8 +91,10 @@ def plan_masked(
 def _judged(
     path: Path, engine: Engine, **how: Any
 ) -> tuple[JudgedClaims, int, list[dict[str, Any]]]:
-    """The claims, with a label that stands for any where a checker has yet to label them; the
-    records that it reads, and what that takes."""
+    """Return the claims, the records that a checker reads, and its costs.
+
+    Claims that a checker has yet to label have a placeholder label.
+    """
     found = claims_in(path, **how)
     if isinstance(found, JudgedClaims):
         refuse_none(found, path)

@@ -1,5 +1,7 @@
-"""What models are asked for their responses in the three settings (Hu et al. 2024, figure 7, by the
-released code)."""
+"""Prompts for the three settings (Hu et al. 2024, figure 7).
+
+By the released code.
+"""
 
 from __future__ import annotations
 
@@ -12,11 +14,12 @@ from veridical_lab.bench.datasets.files import text_list
 
 
 def prompts(rows: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    """Rows for ``veridical sample``: id, setting, question, prompt, and the references as contexts.
+    """Yield rows for ``veridical sample``: id, setting, question, prompt, and references as
+    contexts.
 
-    Without a context the question is the prompt; passages are numbered from 0, as published; of a
-    given context the instruction depends on the kind of task. What is too long for a model the
-    server says: nothing is cut.
+    Without a context the question is the prompt. Passages are numbered from 0, as published. With a
+    given context the instruction depends on the kind of task. Nothing is cut: the server reports a
+    prompt that is too long for the model.
     """
     for row in rows:
         contexts = text_list(row["references"], "references")
