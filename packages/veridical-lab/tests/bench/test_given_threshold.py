@@ -127,7 +127,7 @@ def test_a_suite_without_two_classes_is_refused(tmp_path: Path) -> None:
     ]  # fmt: skip
     claims = tmp_path / "claims.jsonl"
     claims.write_text("".join(json.dumps(x) + "\n" for x in lines), encoding="utf-8")
-    with pytest.raises(UsageError, match="no split taken of 'refchecker' has two"):
+    with pytest.raises(UsageError, match="no selected split of 'refchecker' has"):
         veridical.bench("refchecker", claims, "t_three", threshold=0.5)
     with pytest.raises(UsageError, match="claims have no risk"):
         veridical.bench("extraction", claims, "clauses", threshold=0.5)

@@ -322,7 +322,7 @@ def test_questions_are_answered_as_asked_for(tmp_path: Path) -> None:
     usual = json.loads(run(*asked, cwd=tmp_path).stdout)
     assert "sampling" not in usual["settings"]
     for wrong, why in (
-        (["--n", "2", "--samples", "5"], "5 samples are asked for"),
+        (["--n", "2", "--samples", "5"], "--samples 5 exceeds"),
         (["--temperature", "0"], "temperature 0"),
         (["--decoding", "magic"], "unknown decoding"),
         (["--response", "given"], "given"),

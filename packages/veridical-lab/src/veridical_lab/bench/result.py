@@ -1,7 +1,7 @@
-"""What a benchmark says: rows of figures, comparisons, curves. Stored once, rendered at will.
+"""Benchmark result: rows of figures, comparisons, curves.
 
 Every view (terminal, Markdown, HTML, JSON) is made from a :class:`StoredBench`, never from scores.
-All figures are fractions; null where a figure is undefined.
+All figures are fractions; null if undefined.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class Baselines(BaseModel):
-    """What needs no method reaches on the same items and metric.
+    """Figures of the baselines on the same items and metric.
 
     ``constant``: one score for all. ``random``: the expected value of a random order. ``length``:
     the response's (or unit's) length in words, longer being riskier. ``majority``: always the most
@@ -41,9 +41,9 @@ class Baselines(BaseModel):
 class Row(BaseModel):
     """One figure (contract section 6).
 
-    ``value`` is over the ``n_scored`` targets (responses, or labelled units of them); ``best`` and
-    ``worst`` are what it would be had the failed ones been scored perfectly, or upside down.
-    ``paper`` is the published figure, where the row repeats one.
+    ``value`` is over the ``n_scored`` targets (responses, or labelled units of them). ``best`` and
+    ``worst`` are its bounds if the failed ones were scored perfectly, or inversely. ``paper`` is
+    the published figure, if the row repeats one.
     """
 
     model_config = STORED_MODEL
@@ -89,7 +89,7 @@ class Curves(BaseModel):
 
 
 class LabelCounts(BaseModel):
-    """How many targets have a label in each bin, the last of which is closed."""
+    """Number of labelled targets in each bin; the last bin is closed."""
 
     model_config = STORED_MODEL
     edges: list[float]
@@ -115,11 +115,11 @@ class SampleCurve(BaseModel):
 
 
 class Suggested(BaseModel):
-    """A threshold for ``check --fail-over``: risks over ``threshold`` are called positive.
+    """Threshold for ``check --fail-over``: risks over ``threshold`` are called positive.
 
-    It is fitted to all of the split's targets. What to expect of it was judged on folds that had no
-    part in it: ``caught`` is the share of positive targets over a threshold fitted in the same way,
-    ``false_alarms`` that of the negative ones.
+    It is fitted to all of the split's targets. Its expected performance was measured by
+    cross-fitting: ``caught`` is the share of positive targets over a threshold fitted in the same
+    way on other folds, ``false_alarms`` that of the negative ones.
     """
 
     model_config = STORED_MODEL
@@ -156,8 +156,11 @@ class Split(BaseModel):
 
 
 class Alignment(BaseModel):
-    """How one scorer's labels and scores agree with people's on one data set (Mirage, tables 1
-    and 9 to 11). ``area`` is the trapezoid; ``threshold_on`` says where the threshold came from."""
+    """Agreement of one scorer's labels and scores with human ones on one data set.
+
+    Mirage, tables 1 and 9 to 11. ``area`` is the trapezoid; ``threshold_on`` is the data on which
+    the threshold was fitted.
+    """
 
     model_config = STORED_MODEL
     scorer: str
@@ -263,8 +266,10 @@ class Box(BaseModel):
 
 
 class Agreement(BaseModel):
-    """Spearman's rank correlation of scorers over the ``n`` answers of a data set (Mirage figure
-    6); None where there is none. Values are as in the table: of some scorers less is better."""
+    """Spearman's rank correlation of scorers over the ``n`` answers of a data set.
+
+    Mirage figure 6; None if undefined. Values are as in the table: for some scorers less is better.
+    """
 
     model_config = STORED_MODEL
     dataset: str
@@ -307,10 +312,10 @@ class StoredBench(BaseModel):
 
     @classmethod
     def read(cls, path: str | Path) -> Self:
-        """The benchmark stored at ``path``.
+        """Read the benchmark stored at ``path``.
 
         Raises:
-            UsageError: there is none, or it is damaged.
+            UsageError: it does not exist, or is damaged.
         """
         try:
             return cls.model_validate_json(Path(path).read_bytes())
@@ -319,4 +324,4 @@ class StoredBench(BaseModel):
         except ValidationError as e:
             first = e.errors()[0]
             where = ".".join(map(str, first["loc"]))
-            raise UsageError(f"{path} is no benchmark result: {where}: {first['msg']}") from None
+            raise UsageError(f"{path} is not a benchmark result: {where}: {first['msg']}") from None

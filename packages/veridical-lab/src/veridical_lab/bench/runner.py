@@ -1,4 +1,4 @@
-"""``bench``: any scorers against human labels, on any suites, in one resumable run each."""
+"""Benchmark runner: scorers against human labels, in one resumable run each."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from veridical_lab.bench.options import BenchKeywords
 
-#: Where benchmarks go by default, under the current folder.
+#: Default folder of benchmarks, under the current folder.
 BENCHES = Path(".veridical") / "bench"
 
 
@@ -175,7 +175,7 @@ def _paths(
             raise UsageError(f"data must be a path, not {type(path).__name__}")
     names = [s.name for s in suites]
     if len(set(names)) < len(names):
-        raise UsageError("a suite is asked for twice")
+        raise UsageError("a suite is given twice; remove one")
     for name in by_name:
         if name not in names:
             raise UsageError(

@@ -1,4 +1,4 @@
-"""All that is not a single figure, for one split: scorers compared, and their plots."""
+"""Comparisons, curves and plots of one split."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def split_of(
     permutations: int,
     seed: int,
 ) -> Split:
-    """Comparisons, correlations, curves and confusions of the scorers, whose figures are made.
+    """Compute comparisons, correlations, curves and confusions of the scorers.
 
     Args:
         judged, base: scorers and baselines by name.
@@ -85,7 +85,7 @@ def split_of(
 def _plots(
     task: Task, targets: TaskTargets, live: Mapping[str, Judged], base: Mapping[str, Judged]
 ) -> list[Curves]:
-    """Of a binary task the curves of scorers and length, of a graded one scatter plots."""
+    """Return curves of scorers and length on a binary task, scatter plots on a graded one."""
     drawn = {**live, **{n: j for n, j in base.items() if n == "length"}}
     if task.kind == "graded":
         return [scatter(n, j, targets) for n, j in drawn.items()]
@@ -95,7 +95,7 @@ def _plots(
 
 
 def _suggested(judged: Mapping[str, Judged], task: Task, targets: TaskTargets) -> list[Suggested]:
-    """Thresholds on the risk of a response, where the positives are the wrong ones."""
+    """Return thresholds on the risk of a response, if the positives are the wrong ones."""
     if task.kind != "binary" or task.on != "items" or task.flip:
         return []
     suggested = []
@@ -121,7 +121,7 @@ def _suggested(judged: Mapping[str, Judged], task: Task, targets: TaskTargets) -
 
 
 def _shortest(cut: float, risk: Floats) -> float:
-    """The number of fewest decimals that calls the same risks positive."""
+    """Return the number of fewest decimals that calls the same risks positive."""
     for decimals in range(1, 7):
         rounded = round(cut, decimals)
         if np.array_equal(risk > rounded, risk >= cut):

@@ -90,13 +90,15 @@ class QaOptions(Options):
             raise UsageError("questions come without a response: it is greedy, or the first draw")
 
     def check_counts(self, counts: Sequence[int]) -> None:
-        """Raises:
-        UsageError: figures of more samples are asked for than are drawn.
+        """Check the numbers of samples.
+
+        Raises:
+            UsageError: a number is larger than the number of samples drawn.
         """
         if self.sampling is not None and counts and counts[-1] > self.sampling.n:
             raise UsageError(
-                f"figures of {counts[-1]} samples are asked for (--samples), and "
-                f"{self.sampling.n} are drawn (--n)"
+                f"--samples {counts[-1]} exceeds the number of samples drawn: "
+                f"{self.sampling.n} (--n)"
             )
 
 

@@ -1,4 +1,4 @@
-"""One suite of a benchmark: its items scored in one run, and all that is said of them."""
+"""Run of one benchmark suite: scoring and all results."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class SuiteRun(ABC):
     signatures: dict[str, str] = field(default_factory=dict, init=False)
 
     def records(self) -> list[Record]:
-        """The records to score, in order."""
+        """Return the records to score, in order."""
         return [item.record for item in self.chosen.items]
 
     @property
@@ -106,11 +106,11 @@ class SuiteRun(ABC):
 
 @dataclass
 class ScorerRun(SuiteRun):
-    """A suite that measures scorers.
+    """Run of a suite that measures scorers.
 
     Attributes:
-        named: whether the scorers were named, so that each must be spoken of.
-        combined: keys of the scorers that make the record's one risk.
+        named: whether the scorers were named by the user, so that each must be reported.
+        combined: keys of the scorers in the record's combined risk.
         models: name by the cost of its scorers.
     """
 
@@ -123,11 +123,11 @@ class ScorerRun(SuiteRun):
     def of(
         cls, suite: Suite, path: Path, scorers: Scorers, request: Request, answering: Answering
     ) -> ScorerRun:
-        """The suite's data loaded, and what is to be done with it.
+        """Load the suite's data and prepare the run.
 
         Args:
-            answering: answers and grades what is not yet; with an LLM the default scorers may
-                call it too.
+            answering: answers and grades where missing; with an LLM the default scorers may call it
+                too.
 
         Raises:
             UsageError: unusable data, an unknown scorer or split.
@@ -155,7 +155,9 @@ class ScorerRun(SuiteRun):
         tasks = pick_tasks(suite, labelled, bench.splits)
         if bench.threshold is not None and all(task.kind != "binary" for task in tasks):
             given = option_named("threshold")
-            raise UsageError(f"{given} parts two classes: no split taken of {suite.name!r} has two")
+            raise UsageError(
+                f"{given} requires two classes, which no selected split of {suite.name!r} has"
+            )
         return cls(
             suite, request, chosen, labelled, bound, tasks, combined, named=scorers is not None
         )
@@ -179,8 +181,10 @@ class ScorerRun(SuiteRun):
         return max(len(i.record.samples) for i in self.chosen.items)
 
     def records(self) -> list[Record]:
-        """Each item's record, once for each number of samples: side by side, so that one run
-        asks models for each text once."""
+        """Return each item's record for each number of samples.
+
+        Variants are adjacent, so that one run computes each text once.
+        """
         return [_cut(i.record, n) for i in self.chosen.items for n in self.counts]
 
     def tell(self, results: Results, models: Mapping[str, str]) -> None:
@@ -205,7 +209,7 @@ class ScorerRun(SuiteRun):
         self.signatures = _signatures(results.lines())
 
     def _tell(self, columns: Mapping[str, Column], n: int | None) -> None:
-        """Figures with ``n`` samples; with the most of them also everything else."""
+        """Add the metrics with ``n`` samples; with the maximum also everything else."""
         bench = self.request.bench
         settings = Settings(
             bench.seed,
@@ -242,7 +246,7 @@ class ScorerRun(SuiteRun):
     def _with_tuned(
         self, task: Task, columns: Mapping[str, Column]
     ) -> tuple[Mapping[str, Column], list[str]]:
-        """The columns, with that of the tuned ensemble where it is asked for; and its notes."""
+        """Return the columns, with the tuned ensemble if requested, and its notes."""
         bench = self.request.bench
         if not bench.tuned:
             return columns, []
@@ -252,8 +256,11 @@ class ScorerRun(SuiteRun):
         return columns if column is None else {**columns, TUNED: column}, notes
 
     def _in_domain(self, split: str) -> set[str]:
-        """Keys of the scorers that were tuned on this suite, or whose model was trained on this
-        split of it, and ``risk`` with any of them."""
+        """Return the keys of the in-domain scorers.
+
+        These were tuned on this suite, or their model was trained on this split. ``risk`` is
+        included if it uses any of them.
+        """
         trained = {
             cost
             for cost, model in self.models.items()
@@ -276,7 +283,7 @@ class ScorerRun(SuiteRun):
         threshold = self.request.bench.threshold
         if threshold is not None and task.kind == "binary":
             notes.append(
-                f"a risk of {threshold:g} or more is called wrong, as asked for; the length's "
+                f"a risk of {threshold:g} or more is called wrong, as requested; the length's "
                 "threshold is fitted on other folds"
             )
         if self.named:
@@ -284,7 +291,7 @@ class ScorerRun(SuiteRun):
         return notes
 
     def _aligned(self, columns: Mapping[str, Column]) -> Iterable[AlignmentSplit]:
-        """The study of each response-level task, the record's own risk aside."""
+        """Yield the study of each response-level task, without the record's combined risk."""
         for task in self.tasks:
             if task.kind != "binary" or task.on != "items" or task.flip:
                 continue
@@ -317,7 +324,7 @@ def _cut(record: Record, samples: int | None) -> Record:
 
 
 def _sample_curves(rows: Sequence[Row], split: Split) -> list[SampleCurve]:
-    """Figures of each scorer by the number of samples: the headline, and what papers draw."""
+    """Return metrics of each scorer by the number of samples: the headline, and those in papers."""
     points: dict[tuple[str, str], list[tuple[int, float | None, float | None, float | None]]] = {}
     for metric in dict.fromkeys((split.headline, *_DRAWN)):
         for r in rows:
@@ -332,7 +339,7 @@ def _sample_curves(rows: Sequence[Row], split: Split) -> list[SampleCurve]:
 
 
 def _agreement(suite: Suite, chosen: Chosen) -> list[Row]:
-    """Agreement between the annotators of each part, where single annotations are there."""
+    """Return the agreement of annotators in each part with single annotations."""
     rows = []
     for part in dict.fromkeys(i.part for i in chosen.items):
         labels = [i.annotators for i in chosen.items if i.part == part and i.annotators]

@@ -1,5 +1,7 @@
-"""The row ``tuned`` of a benchmark: an ensemble of its scorers, judged on answers that its weights
-were not fitted to (Bouchard and Chauhan 2025, sections 3.4 and 4.2)."""
+"""Row ``tuned`` of a benchmark: a cross-fitted ensemble of its scorers.
+
+Bouchard and Chauhan 2025, sections 3.4 and 4.2.
+"""
 
 from __future__ import annotations
 
@@ -30,15 +32,15 @@ def tuned(
     as_published: bool = False,
     seed: int = 0,
 ) -> tuple[Column | None, list[str]]:
-    """A weighted mean of the scorers' risks on a task of two kinds of responses, or of units.
+    """Fit a weighted mean of the scorers' risks on a task with two classes.
 
-    Weights are chosen by the task's own objective and positives: where it asks for the right ones
-    (``flip``), by the F1 of these, jointly with the threshold (eq. 23); else by AUROC (eq. 20).
-    Each target's risk is by weights of the other folds of independent units; with ``as_published``
-    by weights fitted to all targets, it included.
+    Weights are chosen by the task's own objective and positives. If these are the right answers
+    (``flip``), it is their F1, jointly with the threshold (eq. 23); else AUROC (eq. 20). Each
+    target's risk uses weights of the other folds of independent units; with ``as_published``,
+    weights fitted to all targets.
 
     Returns:
-        The column, None where nothing can be tuned; and what to know of it: the weights, or why.
+        The column, or None if tuning is impossible; and notes: the weights, or the reason.
     """
     if task.kind != "binary":
         return None, []
@@ -53,7 +55,7 @@ def tuned(
     recipe = Recipe(
         "weighted", objective, joint=objective_named(objective).needs_threshold, seed=seed
     )
-    # What is weighed is the degree of the positives: 1 - risk where these are the right ones.
+    # The weighed value is the degree of the positives: 1 - risk if these are the right ones.
     degrees = {name: 1 - x if task.flip else x for name, x in risks.items()}
     graded = Graded.of(degrees, truth, groups=targets.groups)
     degree = np.full(len(truth), np.nan)
@@ -75,7 +77,7 @@ def tuned(
 def _components(
     columns: Mapping[str, Column], task: Task, targets: TaskTargets
 ) -> dict[str, Floats]:
-    """Risks of the scorers that scored at least half of the targets and tell any two apart."""
+    """Return risks of the scorers that scored at least half of the targets and are not constant."""
     found = {}
     for name, column in columns.items():
         risk = column.over(task.on).risk[targets.where]
@@ -88,7 +90,7 @@ def _components(
 def _column(
     columns: Mapping[str, Column], task: Task, targets: TaskTargets, risk: Floats
 ) -> Column:
-    """The risks as a scorer's column. A target that no component has failed where any failed."""
+    """Return the risks as a column. A target without components has failed if any failed."""
     over = [c.over(task.on).status for c in columns.values()]
     failed = (np.array([status[targets.where] for status in over]) == FAILED).any(axis=0)
     scores, nothing = Scores.empty(len(over[0])), Scores.empty(0)

@@ -49,7 +49,7 @@ def test_table_1() -> None:
     assert cells["baseline: all called right", "F1"].value == "0.667"
     assert cells["paper: Ensemble", "F1"].value == "0.567"
     assert any("other folds" in n for n in table.notes)
-    assert any("no measure of the answers here" in n for n in table.notes)
+    assert any("do not describe the answers here" in n for n in table.notes)
 
 
 def test_the_papers_rows_are_for_its_data_sets_only() -> None:
@@ -82,5 +82,5 @@ def test_reports_hold_them(tmp_path: Path) -> None:
     page = tmp_path / "page.html"
     write_bench_report(made, page)
     html = page.read_text()
-    assert "Right answers told from wrong ones" in html and "Accuracy above a confidence" in html
+    assert "Detection of right answers" in html and "Accuracy above a confidence" in html
     assert "<b>)" not in html

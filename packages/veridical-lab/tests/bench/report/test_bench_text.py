@@ -93,7 +93,7 @@ def test_the_answer_comes_first_with_a_command_to_copy() -> None:
     assert text.splitlines()[:11] == [
         "Best at finding wrong answers: ngram(n=2); avg. precision 0.800 [0.780, 0.820], ",
         "graded · all",
-        "Cannot be told from it (paired test, p > 0.05): support.",
+        "No significant difference from it (paired test, p > 0.05): support.",
         "Without any method: the length of the answer 0.410, a random order 0.300.",
         "Suggested threshold: 0.42, fitted to all these labels. Fitted without the ",
         "answers it is judged on, it finds 78.0% of them; 12.0% of the others are false ",
@@ -148,7 +148,7 @@ def test_foreign_text_can_neither_style_nor_steer_the_terminal() -> None:
 
 def test_nothing_known_and_nothing_at_all() -> None:
     assert "avg. prec." in printed(unknown())
-    assert "There is no figure" in printed(bench())
+    assert "This benchmark has no figures" in printed(bench())
     assert "No scorer has a figure" in printed(bench(splits=[split(scorers=[])]))
 
 
@@ -157,4 +157,4 @@ def test_a_study_alone() -> None:
     assert "Agreement with people: begin · cmu/dev" in text
     assert "threshold fitted on test: " in text
     assert "Does a factor change the score?" in text
-    assert "There is no figure" not in text
+    assert "This benchmark has no figures" not in text

@@ -141,7 +141,7 @@ def test_broken_lines_and_empty_tables(tmp_path: Path) -> None:
         read_table(path)
     with pytest.raises(UsageError, match="the table has no rows"):
         read_table([])
-    with pytest.raises(UsageError, match="field 'value': is missing beside 'scorer'"):
+    with pytest.raises(UsageError, match="field 'value': is required with 'scorer'"):
         read_table([row(value=...)])
     with pytest.raises(UsageError, match="field 'scorer': is missing beside 'value'"):
         read_table([row(scorer=...)])

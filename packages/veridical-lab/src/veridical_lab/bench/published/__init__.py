@@ -1,6 +1,6 @@
-"""Figures of the five papers, as printed, and what it takes to repeat each table.
+"""Published figures of the five papers, with the commands to repeat them.
 
-The harness puts them beside its own; ``docs/reproduction.md`` is made from them.
+The harness prints them next to its own; ``docs/reproduction.md`` is made from them.
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ _FIGURES = {
 def paper_figure(
     suite: str, split: str, metric: str, scorer: str, samples: int | None = None
 ) -> tuple[float | None, tuple[str, ...]]:
-    """The published figure a row repeats, as a fraction, and what to know about it.
+    """Return the published figure of a row, as a fraction, and notes on it.
 
-    Figures that rest on a model are left out, as a scorer's name does not tell which model it ran
-    with; they are in ``ENTRIES``.
+    Figures that depend on a model are left out, because a scorer's name does not identify its
+    model; they are in ``ENTRIES``.
 
     Args:
         scorer: canonical text of the scorer (``BoundScorer.key``) or name of a baseline.
-        samples: at most how many samples of each item the row used; None for all.
+        samples: maximum number of samples of each item; None for all.
 
     Returns:
-        The figure, None where there is none, and notes (also on rows without a figure).
+        The figure or None, and notes (also on rows without a figure).
     """
     if samples is not None and samples >= ALL_SAMPLES.get(suite, samples + 1):
         samples = None

@@ -112,7 +112,7 @@ JUDGE_REFERENCE = "judge(form=published, temperature=0.1, template=checkembed_wi
 
 
 def table_6(samples: int) -> dict[str, tuple[float, float]]:
-    """A row of table 6: model -> (Pearson, Spearman), fractions."""
+    """Return a row of table 6: model -> (Pearson, Spearman), fractions."""
     row = [fraction(x) for x in TABLE_6[samples].split()]
     return {m: (row[2 * i], row[2 * i + 1]) for i, m in enumerate(TABLE_6_COLUMNS)}
 
@@ -137,7 +137,7 @@ def _by_samples(model: str) -> tuple[Figure, ...]:
 
 
 def _by_task(judge: str) -> tuple[Figure, ...]:
-    """A judge's row of table 7."""
+    """Return a judge's row of table 7."""
     places = ((s, m) for s in TABLE_7_SPLITS for m in ("precision", "recall", "f1"))
     return tuple(
         Figure("ragtruth", split, m, JUDGE_RAGTRUTH.replace(", ", ","), float(x), None, judge)

@@ -71,7 +71,9 @@ def _by_named_model(
     more: str,
     options: str = "",
 ) -> tuple[Entry, ...]:
-    """An entry for BEGIN and one for HaluEval; ``scorers``: name -> metric, figures, model."""
+    """Return an entry for BEGIN and one for HaluEval; ``scorers``: name -> metric, figures,
+    model.
+    """
     return tuple(
         Entry(
             f"Mirage {name} on {'BEGIN' if suite == 'begin' else 'HaluEval'}",

@@ -1,4 +1,4 @@
-"""Hu et al. 2024, RefChecker: 10 733 claims of 2 100 responses, labelled by people."""
+"""Hu et al. 2024, RefChecker: 10 733 claims with human labels."""
 
 from __future__ import annotations
 

@@ -146,7 +146,7 @@ _BERTSCORE = wikibio_row(
 
 
 def _balanced(scorer: str, name: str, model: str | None = None) -> tuple[Figure, ...]:
-    """The figures of a row of :data:`BALANCED_ROWS`."""
+    """Return the figures of a row of :data:`BALANCED_ROWS`."""
     return tuple(
         Figure("wikibio", split, "balanced_accuracy", scorer, fraction(x), None, model)
         for split, x in zip(("nonfact", "nonfact_star"), BALANCED_ROWS[name].split(), strict=True)
@@ -154,7 +154,7 @@ def _balanced(scorer: str, name: str, model: str | None = None) -> tuple[Figure,
 
 
 def _by_reference(scorer: str) -> str:
-    """The key of a scorer that ``--against reference`` sets."""
+    """Return the key of a scorer that ``--against reference`` sets."""
     name, _, rest = scorer.partition("(")
     return f"{name}(against=reference{',' if rest else ')'}{rest}"
 

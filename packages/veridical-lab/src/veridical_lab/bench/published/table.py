@@ -1,4 +1,4 @@
-"""What a published table is made of: figures, what it takes to repeat them, and remarks."""
+"""Published tables: figures, commands to repeat them, and remarks."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Literal
 from veridical.core.identity import Identity
 
 #: ``regenerated``: the harness prints the figure from public data, without any model. ``named
-#: model``: it takes the public model that the paper used. ``not possible``: something it rests on
-#: cannot be had.
+#: model``: it requires the public model that the paper used. ``not possible``: a requirement is not
+#: available.
 Status = Literal["regenerated", "named model", "not possible"]
 
 #: Samples an item has in a suite, so that "all of them" and their number are one question.
@@ -53,7 +53,7 @@ class Note:
     beside_figures: bool = False
 
     def about(self, suite: str, split: str, metric: str, scorer: str) -> bool:
-        """Whether it belongs to such a row."""
+        """Return True if it belongs to such a row."""
         return (
             suite == self.suite
             and split in (self.splits or (split,))
@@ -68,15 +68,15 @@ class Note:
 
 @dataclass(frozen=True)
 class Entry:
-    """A published table or figure, or those rows of it that take the same.
+    """Published table or figure, or a part of it with the same requirements.
 
     Attributes:
-        command: what regenerates it; DATA stands for the folder of data sets.
-        before: a command that makes what ``command`` takes.
+        command: regenerates it; DATA is a placeholder for the folder of data sets.
+        before: a command that produces the input of ``command``.
         reason: why it cannot be repeated here, or what the command leaves out.
         whole: True if ``figures``, or the drawing, are all that the table or figure shows.
-        printed: numbers that the paper's text states of a figure that it draws, each as
-            "where: what"; () where it draws a figure and states none, None where it is a table.
+        printed: numbers that the paper's text states of a drawn figure, each as "where: what". ()
+            if it states none of them, None for a table.
     """
 
     id: str
@@ -110,19 +110,21 @@ WIKIBIO_COLUMNS = (
 
 
 def quoted(scorers: Iterable[str]) -> str:
-    """The scorers as an argument of ``--scorers``."""
+    """Return the scorers as an argument of ``--scorers``."""
     return f'"{", ".join(scorers)}"'
 
 
 def fraction(percent: str | float) -> float:
-    """0.8563 of "85.63"."""
+    """Convert "85.63" to 0.8563."""
     return round(float(percent) / 100, 6)
 
 
 def wikibio_row(
     scorer: str, printed: str, *, samples: int | None = None, model: str | None = None
 ) -> tuple[Figure, ...]:
-    """The figures of one row of SelfCheckGPT's tables, printed as percentages; "-" is none."""
+    """Return the figures of a row of SelfCheckGPT's tables, printed as percentages; "-" is
+    empty.
+    """
     return tuple(
         Figure("wikibio", split, metric, scorer, fraction(x), samples, model)
         for (split, metric), x in zip(WIKIBIO_COLUMNS, printed.split(), strict=True)
@@ -137,7 +139,7 @@ def by_split(
     values: Iterable[tuple[str, float]],
     model: str | None = None,
 ) -> tuple[Figure, ...]:
-    """One scorer's figures on several splits."""
+    """Return one scorer's figures on several splits."""
     return tuple(
         Figure(suite, split, metric, scorer, value, None, model) for split, value in values
     )

@@ -1,4 +1,4 @@
-"""What a benchmark says first: the best scorer, who equals it, how to use it, what to beware of."""
+"""Summary of a benchmark: best scorer, equals, usage and warnings."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from veridical_lab.bench.report.view import LOWER_IS_BETTER, Line, SplitView
 from veridical_lab.bench.result import BASELINES, Row, StoredBench, Suggested
 from veridical_lab.bench.tuned_row import TUNED
 
-#: Flags of a scorer that nobody should use because of its figure.
+#: Flags of a scorer that should not be recommended for its figure.
 _USELESS = {
     "inverted": "its score looks turned round",
     "constant": "all its scores are the same",
@@ -40,12 +40,12 @@ class Warned(NamedTuple):
 
     @property
     def words(self) -> str:
-        """What it means and who has it, after the label."""
+        """Return its meaning and the affected scorers, after the label."""
         return f"{self.explanation} ({self.names})" if self.explanation else f"({self.names})"
 
 
 def answer(shown: Iterable[SplitView]) -> Opening | None:
-    """The answer for the main task, which is the first that any scorer has a figure on."""
+    """Return the summary of the main task, the first on which any scorer has a figure."""
     for view in shown:
         best = next((x for x in view.lines if (row := _headline(view, x)) and _known(row)), None)
         if best is not None:
@@ -54,7 +54,7 @@ def answer(shown: Iterable[SplitView]) -> Opening | None:
 
 
 def warned(bench: StoredBench, shown: Iterable[SplitView]) -> list[Warned]:
-    """Every flag that occurs, worst first, with the scorers or splits that have it."""
+    """Return every flag that occurs, worst first, with its scorers or splits."""
     who: dict[str, dict[str, None]] = {}
     flagged = [(x.scorer, x.flags) for v in shown for x in v.lines]
     flagged += [(v.title, v.flags) for v in shown]
@@ -70,8 +70,10 @@ def warned(bench: StoredBench, shown: Iterable[SplitView]) -> list[Warned]:
 
 
 def check_command(scorer: str, fail_over: float | None) -> list[str]:
-    """The command that uses a scorer, in parts; ``risk`` is what the default gives out, and
-    ``tuned`` is made anew of the user's own graded answers."""
+    """Return the command that uses a scorer, in parts.
+
+    ``risk`` is the default's output; ``tuned`` is tuned again on the user's graded answers.
+    """
     if scorer == TUNED:
         return ["veridical tune graded.jsonl", "--out ensemble.json"]
     return formats.check_command("" if scorer == RISK else scorer, fail_over)
@@ -100,7 +102,7 @@ def _of(view: SplitView, best: Line) -> Opening:
 
 
 def _aim(view: SplitView) -> str:
-    """What the scorers of a split are for."""
+    """Return the purpose of a split's scorers."""
     noun = _NOUNS.get(view.split.level, f"{view.split.level} targets")
     return {
         "graded": f"ordering {noun} as people grade them",
@@ -111,13 +113,13 @@ def _aim(view: SplitView) -> str:
 
 
 def _positive(view: SplitView, noun: str) -> str:
-    """The targets to be found; a bare condition on a label says which are wrong."""
+    """Return the positives; a bare condition on a label is called wrong."""
     positive = view.split.positive
     return f"wrong {noun} ({positive})" if positive.startswith("label ") else f"{positive} {noun}"
 
 
 def _equals(view: SplitView, best: Line) -> str:
-    """Who cannot be told from the best."""
+    """List the scorers without a significant difference from the best."""
     others = [x for x in view.lines if x.scorer != best.scorer]
     if not others:
         return "No other scorer was measured."
@@ -126,14 +128,14 @@ def _equals(view: SplitView, best: Line) -> str:
     if not tested:
         return "No paired test compares it with the others: a small lead may be chance."
     if level:
-        return f"Cannot be told from it (paired test, p > 0.05): {some(level)}."
+        return f"No significant difference from it (paired test, p > 0.05): {some(level)}."
     if len(tested) < len(others):
         return f"Better than {len(tested)} of {len(others)} others (paired test, p <= 0.05)."
     return "Better than every other scorer (paired tests, p <= 0.05)."
 
 
 def _beside(view: SplitView, row: Row) -> list[str]:
-    """What needs no method reaches on the same targets."""
+    """List the baselines' figures on the same targets."""
     values = {name: getattr(row.baselines, name) for name in _TRIVIAL}
     for line in view.baselines:
         of_line = _headline(view, line)

@@ -1,4 +1,4 @@
-"""A benchmark as a document: the answer, what to beware of, a table a split, the study."""
+"""Benchmark as a document: summary, warnings, a table per split, the study."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def print_bench(bench: StoredBench, console: Console) -> None:
 
 
 def markdown(bench: StoredBench) -> str:
-    """The document, from the answer down to how it was made."""
+    """Return the document, from the summary to the method."""
     return document.markdown(_document(bench))
 
 
@@ -77,7 +77,7 @@ def _document(bench: StoredBench) -> Iterator[Block]:
     if bench.study is not None:
         yield from _study(bench.study)
     if not shown and bench.study is None:
-        yield Paragraph("There is no figure in this benchmark.")
+        yield Paragraph("This benchmark has no figures.")
     yield from _making(bench)
 
 
@@ -124,11 +124,11 @@ def _standing(row: Row | None, standing: Standing) -> TableFigure:
 
 
 def _table_1(shown: Sequence[SplitView]) -> Iterator[Block]:
-    """Question answering as in the paper; nothing where none of it was asked for."""
+    """Yield the table of question answering as in the paper, if requested."""
     table = qa.table_1(shown)
     if table is None:
         return
-    yield Heading("Right answers told from wrong ones (table 1)")
+    yield Heading("Detection of right answers (table 1)")
     lines = []
     for row in table.rows:
         cells = [TableFigure(f"{c.value} {c.interval}".strip()) for c in row.cells]
@@ -210,7 +210,7 @@ def _figure(line: Scorer, metric: str, *, bounds: bool = True) -> TableFigure:
 
 
 def _labels(view: SplitView) -> Iterator[Words]:
-    """Baselines that give labels, not scores, have no figure in the table of a ranking."""
+    """Yield the baselines that give labels without scores, which rankings leave out."""
     for line in view.baselines:
         rows = [line.cells[m] for m in _OF_LABELS if m in line.cells]
         if rows and not any(m in line.cells for m in view.main):
@@ -261,7 +261,7 @@ def _failures(view: SplitView) -> Iterator[Words]:
 
 
 def _bad_row(error: dict[str, Any]) -> str:
-    """``file:line: row 3: field 'x': why``, of a stored row error."""
+    """Format a stored row error as ``file:line: row 3: field 'x': why``."""
     line = error.get("line")
     place = f"{error.get('file')}" + ("" if line is None else f":{line}")
     field = f" field {error['field']!r}:" if error.get("field") else ""

@@ -39,7 +39,7 @@ _PER_BIN = 10  #: targets for each bin of a histogram
 
 
 def curve_figures(view: SplitView, styles: Styles) -> list[Figure]:
-    """Lines of all scorers, one figure a question; those nobody has data for are left out."""
+    """Return curves of all scorers, a figure per question, without those that lack data."""
     curves = _in_order(view)
     share = _unit("share of positive targets found (recall)")
     level = None if view.prevalence is None else (view.prevalence, "prevalence")
@@ -79,8 +79,10 @@ def curve_figures(view: SplitView, styles: Styles) -> list[Figure]:
 
 
 def graded_figures(view: SplitView) -> list[Figure]:
-    """The histogram of graded labels, and each scorer's scores beside them (SelfCheckGPT, figures
-    4, 6 and 10)."""
+    """Return the histogram of graded labels, and each scorer's scores by label.
+
+    SelfCheckGPT, figures 4, 6 and 10.
+    """
     figures = []
     counted = view.split.labels
     if counted is not None:
@@ -99,7 +101,7 @@ def graded_figures(view: SplitView) -> list[Figure]:
         labels, scores = zip(*c.scatter, strict=True)
         x = Axis("people's label", min(0.0, *labels), max(1.0, *labels))
         y = fitted("score", [Series(c.scorer, c.scatter, 0)])
-        title = f"Scores of {c.scorer} beside people's labels"
+        title = f"Scores of {c.scorer} by human label"
         rows = [
             [f"{low:.2g} to {high:.2g}", f"{len(of):,}", number(sum(of) / len(of) if of else None)]
             for low, high, of in _by_label(x, labels, scores)
@@ -113,7 +115,7 @@ def graded_figures(view: SplitView) -> list[Figure]:
 def _by_label(
     axis: Axis, labels: Sequence[float], scores: Sequence[float]
 ) -> list[tuple[float, float, list[float]]]:
-    """The scores in five bins of labels."""
+    """Return the scores in five bins of labels."""
     step = (axis.high - axis.low) / 5
     places = [min(4, int((label - axis.low) / step)) for label in labels]
     return [
@@ -127,7 +129,9 @@ def _by_label(
 
 
 def histograms(view: SplitView) -> Figure | None:
-    """Distributions of risk for positive and negative targets, a small drawing a scorer."""
+    """Return distributions of risk for positive and negative targets, a small drawing per
+    scorer.
+    """
     with_histogram = [c for c in _in_order(view) if c.histogram is not None]
     if not with_histogram:
         return None
@@ -152,7 +156,7 @@ def histograms(view: SplitView) -> Figure | None:
 
 
 def _coarse(h: Histogram) -> tuple[list[int], list[int], list[float]]:
-    """Counts in fewer, wider bins where there are too few targets for those that are stored."""
+    """Return counts in fewer, wider bins if there are too few targets for the stored bins."""
     n, bins = sum(h.positive) + sum(h.negative), len(h.positive)
     joined = next((k for k in (1, 2, 4) if bins % k == 0 and n >= _PER_BIN * bins / k), 4)
     if bins % joined:
@@ -179,7 +183,7 @@ def matrix_figures(view: SplitView) -> list[Figure]:
         ]
         note = (
             f"Mean rank by {metric_name(split.headline)} over the resamples. A bar at the right "
-            "joins scorers that the paired tests (Holm) cannot tell apart."
+            "joins scorers without a significant difference (paired tests, Holm)."
         )
         head = ["Scorer", "Mean rank", metric_name(split.headline)]
         figures.append(Figure("Critical differences", note, drawing, head, rows))
@@ -193,14 +197,14 @@ def pairs_figure(
     values: Sequence[Sequence[float | None]],
     cell: Callable[[float], Cell],
 ) -> Figure:
-    """A figure for each pair of scorers, filled by ``cell``."""
+    """Return a matrix of pairs of scorers, filled by ``cell``."""
     rows = [[n, *map(number, r)] for n, r in zip(names, values, strict=False)]
     head = ["Scorer", *map(str, range(1, len(names) + 1))]
     return Figure(title, note, heat_map(title, names, filled(values, cell)), head, rows)
 
 
 def confusion_figure(c: Confusion) -> Figure:
-    """Counts, filled by their share of the true class."""
+    """Return counts, filled by their share of the true class."""
     cells = [[Cell(f"{n:,}", n / (sum(row) or 1)) for n in row] for row in c.matrix]
     title = f"Confusion matrix of {c.scorer}: rows true, columns predicted"
     drawing = heat_map(title, c.classes, cells, c.classes)
@@ -210,7 +214,7 @@ def confusion_figure(c: Confusion) -> Figure:
 
 
 def sample_figures(split: Split, styles: Styles) -> list[Figure]:
-    """Figures by the number of samples, one a metric (SelfCheckGPT, figures 7 and 8)."""
+    """Return metrics by the number of samples, a figure each (SelfCheckGPT, figures 7 and 8)."""
     by_metric: dict[str, list[SampleCurve]] = {}
     for curve in split.samples:
         by_metric.setdefault(curve.metric, []).append(curve)
@@ -239,7 +243,7 @@ def sample_figures(split: Split, styles: Styles) -> list[Figure]:
 
 
 def correlated(view: SplitView) -> list[str]:
-    """Whose correlations the matrix holds: all scorers, or those that scored anything."""
+    """Return the scorers in the correlation matrix: all, or those that scored anything."""
     names = view.split.scorers
     if len(names) == len(view.split.spearman):
         return names
@@ -248,7 +252,7 @@ def correlated(view: SplitView) -> list[str]:
 
 
 def fitted(label: str, series: Sequence[Series]) -> Axis:
-    """An axis around the values there are, ended by round numbers."""
+    """Return an axis around the values, ending at round numbers."""
     values = [y for s in series for _, y in s.points]
     values += [v for s in series for _, low, high in s.bounds for v in (low, high)]
     if not values:
@@ -266,7 +270,7 @@ def fitted(label: str, series: Sequence[Series]) -> Axis:
 
 
 def style_legend(names: Sequence[str], styles: Styles) -> Markup:
-    """The legend of these scorers."""
+    """Return the legend of these scorers."""
     return legend([(n, styles[n]) for n in names])
 
 
@@ -351,7 +355,7 @@ def _by_length(curves: Sequence[Curves], styles: Styles, note: str) -> Figure | 
 
 
 def _fitted_on(view: SplitView) -> str:
-    """Where the thresholds behind the labels come from."""
+    """Describe the data on which the thresholds were fitted."""
     thresholds = {
         r.threshold for x in view.lines for r in x.cells.values() if r.threshold is not None
     }
@@ -373,7 +377,7 @@ def _unit(label: str) -> Axis:
 
 
 def _at(points: Sequence[tuple[float, float]], x: float) -> float | None:
-    """Where the line crosses ``x``."""
+    """Return the position at which the line crosses ``x``."""
     ordered = sorted(points)
     for (x0, y0), (x1, y1) in pairwise(ordered):
         if x0 <= x <= x1:
@@ -382,6 +386,6 @@ def _at(points: Sequence[tuple[float, float]], x: float) -> float | None:
 
 
 def _in_order(view: SplitView) -> list[Curves]:
-    """Curves in the order of the table, baselines last."""
+    """Return the curves in the order of the table, baselines last."""
     place = {x.scorer: i for i, x in enumerate(view.all_lines)}
     return sorted(view.split.curves, key=lambda c: place.get(c.scorer, len(place)))

@@ -1,4 +1,4 @@
-"""What the flags of a benchmark row mean, in one place for every view."""
+"""Flags of benchmark rows and their explanations, for every view."""
 
 from __future__ import annotations
 
@@ -9,8 +9,11 @@ from veridical.report.document import Severity, ShownFlag
 
 
 class Flag(NamedTuple):
-    """A short label, one sentence that explains it, and how much it takes from the figure: ``bad``
-    the figure must not be used as it stands, ``warn`` it needs care, ``note`` good to know."""
+    """Short label and explanation of a flag, with its severity.
+
+    ``bad``: the figure must not be used as it is. ``warn``: it requires care. ``note``:
+    information.
+    """
 
     label: str
     explanation: str
@@ -24,7 +27,7 @@ FLAGS: dict[str, Flag] = {
     ),
     "low_coverage": Flag(
         "low coverage",
-        "Fewer targets were scored than the run demands, so the figure speaks for a part only.",
+        "Fewer targets were scored than the run demands, so the figure represents only a part.",
         "bad",
     ),
     "one_class": Flag(
@@ -77,7 +80,7 @@ FLAGS: dict[str, Flag] = {
 
 
 def shown(flag: str) -> ShownFlag:
-    """The flag for print. A value after a colon is kept; an unknown flag is shown as it is."""
+    """Format a flag. A value after a colon is kept; an unknown flag is shown as it is."""
     name, _, value = flag.partition(":")
     known = FLAGS.get(name)
     if known is None:
@@ -87,12 +90,12 @@ def shown(flag: str) -> ShownFlag:
 
 
 def ordered(flags: Iterable[str]) -> list[ShownFlag]:
-    """Each flag once, worst first, unknown ones last."""
+    """Sort flags without duplicates, worst first, unknown ones last."""
     places = {name: i for i, name in enumerate(FLAGS)}
     unique = {s.name: s for s in map(shown, dict.fromkeys(flags))}
     return sorted(unique.values(), key=lambda s: places.get(s.name, len(places)))
 
 
 def explained(flags: Iterable[str]) -> list[Flag]:
-    """Each kind of flag that occurs and is known, worst first."""
+    """Return each kind of known flag that occurs, worst first."""
     return [FLAGS[s.name] for s in ordered(flags) if s.name in FLAGS]

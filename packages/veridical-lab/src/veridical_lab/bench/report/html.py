@@ -1,4 +1,4 @@
-"""A benchmark as one self-contained page: tables, plots, what to beware of. No network.
+"""Self-contained HTML page of a benchmark: tables, plots and warnings.
 
 Everything is drawn here, so the page says all it has to say without a script; its script sorts
 tables and chooses splits and scorers. Text is escaped by the template; the policy allows exactly
@@ -93,7 +93,7 @@ def write_bench_report(bench: StoredBench, path: Path, title: str = "veridical b
 
 
 def _styles(bench: StoredBench, shown: Sequence[SplitView]) -> Styles:
-    """A style for each scorer, the same on the whole page."""
+    """Return a style for each scorer, the same on the whole page."""
     names = [x.scorer for v in shown for x in v.lines]
     names += [name for v in shown for name in _plotted(v)]
     if bench.study is not None:
@@ -124,7 +124,7 @@ def _panel(view: SplitView, number: int, styles: Styles) -> Panel:
 
 
 def _chance(view: SplitView) -> float | None:
-    """What a random order reaches on the headline metric."""
+    """Return the headline metric of a random order, or None."""
     rows = {x.scorer: x.cells[m] for m in view.main[:1] for x in view.all_lines if m in x.cells}
     beside = (row.baselines.random for row in rows.values())
     of_random = rows["random"].value if "random" in rows else None
@@ -132,8 +132,10 @@ def _chance(view: SplitView) -> float | None:
 
 
 def _forests(view: SplitView) -> dict[str, Markup]:
-    """The headline's interval of each scorer, on an axis they share; the line is what a random
-    order reaches."""
+    """Draw each scorer's headline interval on a shared axis.
+
+    The line is the value of a random order.
+    """
     if not view.main:
         return {}
     rows = {x.scorer: x.cells.get(view.main[0]) for x in view.all_lines}
@@ -154,7 +156,7 @@ def _forests(view: SplitView) -> dict[str, Markup]:
 
 
 def _breaks(name: str) -> Markup:
-    """A name that may be broken after a comma or bracket. Escaped."""
+    """Return an escaped name that may be broken after a comma or bracket."""
     text = escape(name)
     for mark in ("(", ","):
         text = text.replace(mark, Markup(mark + "<wbr>"))

@@ -12,7 +12,7 @@ from veridical.stats.tables import Rank
 
 
 class Cell(NamedTuple):
-    """What a cell says and how strongly it is filled: -1 .. 1, the sign choosing the colour."""
+    """Text of a cell with its fill: -1 .. 1, the sign selects the colour."""
 
     text: str
     strength: float
@@ -24,8 +24,11 @@ def heat_map(
     cells: Sequence[Sequence[Cell]],
     columns: Sequence[str] | None = None,
 ) -> Markup:
-    """A matrix with its numbers. Without ``columns`` it is square, and columns are numbered as the
-    rows are, so that long names need not be turned on their side."""
+    """Draw a matrix with its numbers.
+
+    Without ``columns`` it is square, and columns are numbered like the rows, so that long names
+    need not be rotated.
+    """
     numbered = columns is None
     heads = [str(i + 1) for i in range(len(names))] if columns is None else list(columns)
     rows = [f"{i + 1}  {n}" if numbered else n for i, n in enumerate(names)]
@@ -46,22 +49,22 @@ def heat_map(
 def filled(
     values: Sequence[Sequence[float | None]], cell: Callable[[float], Cell]
 ) -> list[list[Cell]]:
-    """A cell a value; a dash where there is none."""
+    """Return a cell per value; a dash if it is missing."""
     return [[Cell("–", 0.0) if v is None else cell(v) for v in row] for row in values]
 
 
 def correlation(value: float) -> Cell:
-    """A correlation: blue above zero, red below."""
+    """Return the cell of a correlation: blue above zero, red below."""
     return Cell(_short(value), max(-1.0, min(1.0, value)))
 
 
 def portion(value: float) -> Cell:
-    """A share, as a percentage."""
+    """Return the cell of a share, as a percentage."""
     return Cell(f"{100 * value:.0f}", max(0.0, min(1.0, value)))
 
 
 def significance(p: float) -> Cell:
-    """A p-value: red where it is above 0.05, blue where a difference was found."""
+    """Return the cell of a p-value: red above 0.05, blue if a difference was found."""
     text = "<.001" if p < 0.001 else "1" if p >= 0.9995 else f"{p:.3f}".removeprefix("0")
     return Cell(text, -0.55 if p > 0.05 else 0.55)
 
@@ -69,10 +72,10 @@ def significance(p: float) -> Cell:
 def critical_difference(
     title: str, ranks: Sequence[Rank], cliques: Sequence[Sequence[str]]
 ) -> Markup:
-    """Mean ranks as dots, best first; a bar joins scorers that cannot be told apart.
+    """Draw mean ranks as dots, best first; a bar joins scorers without a significant difference.
 
-    After Demsar (2006, figure 1), with a line a scorer, so that long names fit and cliques that
-    skip a scorer can be drawn: each member has a dot on the bar.
+    After Demsar (2006, figure 1), with a line per scorer, so that long names fit. Each member of a
+    clique has a dot on the bar, because a clique may skip a scorer.
     """
     ordered = sorted(ranks, key=lambda r: r.rank)
     place = {r.scorer: i for i, r in enumerate(ordered)}
@@ -124,7 +127,7 @@ def _cell(x: float, y: float, wide: float, high: float, cell: Cell) -> str:
 
 
 def _short(value: float) -> str:
-    """Two decimals without a leading zero."""
+    """Format two decimals without a leading zero."""
     text = f"{value:.2f}"
     if float(text) == 0:
         return "0"

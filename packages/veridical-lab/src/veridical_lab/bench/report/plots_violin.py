@@ -26,8 +26,10 @@ class Violin:
 
 
 def violins(title: str, x: str, y: Axis, shown: Sequence[Violin]) -> Markup:
-    """Violins side by side: the groups along the axis, the kinds within them. A dot a value, a bar
-    at the median; every violin is as wide as its room where it is widest."""
+    """Draw violins side by side: groups along the axis, kinds within them.
+
+    A dot per value, a bar at the median. Every violin has the full width at its widest point.
+    """
     groups = list(dict.fromkeys(v.group for v in shown))
     kinds = list(dict.fromkeys(v.kind for v in shown))
     middle = tuple((i + 0.5, g) for i, g in enumerate(groups))
@@ -66,8 +68,10 @@ def _violin(plot: Frame, v: Violin, at: float, half: float) -> str:
 
 
 def density(values: Sequence[float]) -> list[tuple[float, float]]:
-    """Places from the lowest to the highest value with the density there: a Gaussian kernel of
-    Scott's bandwidth, ``std n^(-1/5)``. Nothing where all values are the same."""
+    """Estimate the density from the lowest to the highest value.
+
+    Gaussian kernel of Scott's bandwidth, ``std n^(-1/5)``. Empty if all values are the same.
+    """
     n = len(values)
     if n < 2 or max(values) - min(values) < 1e-9:
         return []

@@ -1,5 +1,7 @@
-"""Question answering as the tunable-ensemble paper shows it (Bouchard and Chauhan 2025): its table
-1 over all data sets, accuracy above a confidence threshold (figure 1), and scorers ranked by area.
+"""Question-answering report of the tunable-ensemble paper.
+
+Bouchard and Chauhan 2025: table 1 over all data sets, accuracy above a confidence threshold (figure
+1), and scorers ranked by area.
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ SUITE = "qa"
 _RIGHT = "-right"
 _FIGURES = ("precision", "recall", "f1")
 _TENTHS = tuple(i / 10 for i in range(10))
-_SPREAD = 0.06  # of the confidence axis, over which the bars at one threshold stand
+_SPREAD = 0.06  # width on the confidence axis of the bars at one threshold
 
 
 class TableRow(NamedTuple):
@@ -42,10 +44,10 @@ class Table1(NamedTuple):
 
 
 def table_1(shown: Iterable[SplitView]) -> Table1 | None:
-    """Precision, recall and F1 of the right answers; None where no split asks for them.
+    """Return precision, recall and F1 of the right answers; None without such a split.
 
-    The share of right answers comes first, which is the precision of passing all; the paper's own
-    rows come last, for the data sets that are here.
+    The share of right answers, the precision of passing all, comes first. The paper's own rows come
+    last, for the data sets that are included.
     """
     views = [v for v in shown if v.split.suite == SUITE and v.split.split.endswith(_RIGHT)]
     if not views:
@@ -67,13 +69,13 @@ def table_1(shown: Iterable[SplitView]) -> Table1 | None:
         if isinstance(row.threshold, float)
     }
     if given:
-        notes = [f"Answers of a risk under {min(given):g} are called right, as asked for."]
+        notes = [f"Answers of a risk under {min(given):g} are called right, as requested."]
     if any(f.name == "threshold_fitted_on_test" for v in views for x in v.lines for f in x.flags):
         notes = ["Thresholds are fitted to F1 on these very answers, as published."]
     if set(parts) & set(PARTS):
         notes.append(
-            f"The paper's rows are of {MODEL}, whose answers are not published: they are no "
-            "measure of the answers here. Its thresholds were fitted on the answers reported on."
+            f"The paper's rows are of {MODEL}, whose answers are not published, so they do not "
+            "describe the answers here. Its thresholds were fitted on the answers reported on."
         )
         for name, values in TABLE_1.items():
             for figure, of_parts in zip(_FIGURES, values, strict=True):
@@ -101,7 +103,7 @@ def _cell(view: SplitView, scorer: str, figure: str) -> Cell:
 
 
 def _filtered(view: SplitView, styles: Styles) -> Figure | None:
-    """Accuracy among the answers of confidence 1 - risk >= tau, tau = 0, 0.1 .. 0.9."""
+    """Plot the accuracy of answers with confidence 1 - risk >= tau, tau = 0, 0.1 .. 0.9."""
     series, rows = [], []
     scored = {x.scorer: _scored(x) for x in view.lines}
     curves = [(curve, n) for curve in view.split.curves if (n := scored.get(curve.scorer))]
@@ -135,7 +137,7 @@ def _filtered(view: SplitView, styles: Styles) -> Figure | None:
 
 
 def _above(curve: Curves, n: int) -> Iterator[tuple[float, float, float, float, int]]:
-    """(tau, accuracy, low, high, answers) at confidence thresholds that let any through."""
+    """Yield (tau, accuracy, low, high, answers) at thresholds that some answers reach."""
     by_risk = {round(tau, 2): (right, share) for tau, right, share in curve.accuracy_at}
     for tau in _TENTHS:
         right, share = by_risk.get(round(1 - tau, 2), (math.nan, 0.0))
@@ -149,7 +151,7 @@ def _scored(line: Line) -> int:
 
 
 def _ranked(view: SplitView) -> list[Figure]:
-    """Bars by AUROC and by average precision, the best on top."""
+    """Plot bars by AUROC and by average precision, the best on top."""
     figures = []
     for metric, short in (("auroc", "AUROC"), ("average_precision", "AUPRC")):
         rows = [x.cells[metric] for x in view.lines if metric in x.cells]

@@ -29,7 +29,7 @@ _T = TypeVar("_T")
 
 
 def alignment_figures(split: AlignmentSplit, styles: Styles) -> list[Figure]:
-    """Correlation and overlap of the scorers, accuracy by length, labels (figures 1, 2, 5, 7)."""
+    """Plot correlation and overlap of scorers, accuracy by length, labels (figures 1, 2, 5, 7)."""
     names = [a.scorer for a in split.scorers]
     figures = []
     if split.spearman:
@@ -67,17 +67,17 @@ def agreement_figures(study: Study) -> list[Figure]:
 
 
 def pairwise_figures(study: Study) -> list[Figure]:
-    """p-values between the levels of a factor, a matrix each (figures 4, 11, 12, 15)."""
+    """Plot p-values between the levels of a factor, a matrix each (figures 4, 11, 12, 15)."""
     return [_pairwise(p) for p in study.pairwise]
 
 
 def scaling_figures(study: Study) -> list[Figure]:
-    """Scores by model size, one drawing a data set and scorer (figures 3, 13, 14)."""
+    """Plot scores by model size, a drawing per data set and scorer (figures 3, 13, 14)."""
     return [_scaling(points) for points in _grouped(study.scaling, lambda s: (s.dataset, s.scorer))]
 
 
 def box_figures(study: Study) -> list[Figure]:
-    """Scores by decoding, one drawing a data set and scorer (figures 8 to 10)."""
+    """Plot scores by decoding, a drawing per data set and scorer (figures 8 to 10)."""
     return [_boxes(group) for group in _grouped(study.boxes, lambda b: (b.dataset, b.scorer))]
 
 
@@ -160,7 +160,7 @@ def _boxes(group: Sequence[Box]) -> Figure:
 
 
 def _grouped(rows: Iterable[_T], key: Callable[[_T], Hashable]) -> list[list[_T]]:
-    """Rows of equal key together, in the order of first appearance."""
+    """Group rows of equal key, in the order of first appearance."""
     groups: dict[Hashable, list[_T]] = {}
     for row in rows:
         groups.setdefault(key(row), []).append(row)

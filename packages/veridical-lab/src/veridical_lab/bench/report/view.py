@@ -19,7 +19,7 @@ MAIN: dict[str, tuple[str, ...]] = {
     "spans": ("span_f1", "span_precision", "span_recall", "span_overlap_f1"),
     "extraction": ("f1", "precision", "recall"),
 }
-#: Shown beside the headline where labels are verdicts.
+#: Metrics shown next to the headline if labels are verdicts.
 AT_VERDICT = (
     *("balanced_accuracy", "right_flagged", "wrong_missed", "unclear"),
     *("balanced_accuracy_half", "balanced_accuracy_cross_fitted", "balanced_accuracy_macro"),
@@ -30,7 +30,7 @@ LOWER_IS_BETTER = frozenset(
         *("right_flagged_macro", "wrong_missed_macro"),
     }
 )
-#: Flags that speak of a whole split, whatever the scorer.
+#: Flags of a whole split, independent of the scorer.
 _OF_SPLIT = frozenset({"small_n", "few_groups"})
 
 
@@ -52,7 +52,7 @@ class Line:
         return [f for row in self.cells.values() for f in row.flags]
 
     def counts(self, headline: str) -> Row | None:
-        """The row whose counts speak for the line: the headline's, else the first."""
+        """Return the row with the line's counts: the headline's, else the first."""
         return self.cells.get(headline) or next(iter(self.cells.values()), None)
 
 
@@ -138,7 +138,7 @@ class Overview(NamedTuple):
 
 
 def views(bench: StoredBench) -> list[SplitView]:
-    """The splits in the order stored, then those of which there are only rows."""
+    """Return the splits in the order stored, then those with rows only."""
     rows: dict[tuple[str, str, str], list[Row]] = {}
     for row in bench.rows:
         rows.setdefault((row.suite, row.split, row.level), []).append(row)
@@ -147,7 +147,7 @@ def views(bench: StoredBench) -> list[SplitView]:
 
 
 def overview(shown: Iterable[SplitView]) -> list[Overview]:
-    """Every scorer's headline figures on all splits, scorers before baselines that have any."""
+    """Return every scorer's headline figures on all splits, then those of baselines."""
     splits = list(shown)
     scorers = dict.fromkeys(x.scorer for v in splits for x in v.lines)
     baselines = dict.fromkeys(x.scorer for v in splits for x in v.baselines)
@@ -170,7 +170,7 @@ def _standing(scorer: str, view: SplitView) -> tuple[Row | None, Standing]:
 
 
 def column(row: Row, split: Split) -> str:
-    """The column of a row: its metric, with the class where it is not the split's own."""
+    """Return the column of a row: its metric, with the class if it differs from the split's."""
     return row.metric if row.positive == split.positive else f"{row.metric} ({row.positive})"
 
 
@@ -215,7 +215,7 @@ def _key(line: Line, headline: str) -> tuple[bool, float]:
 
 
 def _from_baselines(rows: list[Row], name: str) -> list[Row]:
-    """Rows of a baseline that is given only beside the figures of the scorers."""
+    """Return rows of a baseline that is stored only with the scorers' figures."""
     by_metric = {}
     for row in rows:
         value = getattr(row.baselines, name)

@@ -1,4 +1,4 @@
-"""How scorers agree with people, and with one another, on one data set (Mirage, findings 1, 2)."""
+"""Agreement of scorers with human labels and each other (Mirage, findings 1, 2)."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def alignment(
     famd: Sequence[str] = (),
     seed: int = 0,
 ) -> AlignmentSplit:
-    """Mirage tables 1, 9, 10 and 11, and figures 1, 2, 5 and 6, for one data set.
+    """Compute Mirage tables 1, 9, 10 and 11, and figures 1, 2, 5 and 6, for one data set.
 
     Labels are those of a threshold on the risk (the score, where a scorer has no risk): for
     ``as_published`` the one of the highest weighted F1 on these very items, as the paper did,
@@ -67,7 +67,7 @@ def alignment(
     """
     known = ~np.isnan(truth)
     if not known.any():
-        raise UsageError(f"{suite} {split}: no item has a label, so there is nothing to align with")
+        raise UsageError(f"{suite} {split}: no item has a label; alignment requires labels")
     y, words, units = truth[known] >= 0.5, lengths[known], groups[known]
     truth = y.astype(np.float64)
     score = {name: np.asarray(s, dtype=np.float64)[known] for name, s in scores.items()}
@@ -119,7 +119,7 @@ def _one(
     as_published: bool,
     seed: int,
 ) -> tuple[Alignment, Floats]:
-    """A scorer's row, and per item whether its label is right: 1, 0, or NaN where it has none."""
+    """Return a scorer's row, and per item if its label is right: 1, 0, or NaN without one."""
     scored = ~(np.isnan(score) | np.isnan(risk))
     y, s, r, g = truth[scored], score[scored], risk[scored], groups[scored]
     threshold = None
@@ -157,7 +157,7 @@ def _one(
 
 
 def _length_bins(words: Ints) -> tuple[list[float], Ints]:
-    """Edges (b + 1) of the bins, and the bin of each item (n,)."""
+    """Return edges (b + 1) of the bins, and the bin of each item (n,)."""
     shares = np.linspace(0, 1, LENGTH_BINS + 1)
     # Real lengths, not means of two, so that an edge is a number of words.
     edges = np.unique(np.quantile(words, shares, method="inverted_cdf"))

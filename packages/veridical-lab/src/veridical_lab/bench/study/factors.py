@@ -1,8 +1,8 @@
-"""Does tuning, decoding or model size change what the scorers say? (Mirage, findings 3 and 4.)
+"""Effects of tuning, decoding and model size on scores (Mirage, findings 3 and 4).
 
 The tests of tables 2 and 6 to 8, the p-values of figures 4, 11, 12 and 15, the scaling curves of
-figures 3, 13 and 14, the boxes of figures 8 to 10, and the rank correlations of figure 6, from a
-table of values by model.
+figures 3, 13 and 14, the boxes of figures 8 to 10, and the rank correlations of figure 6. All are
+computed from a table of values by model.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def factors(
     unit: Literal["item", "configuration"] = "item",
     size_bins: Sequence[float] = BINS,
 ) -> Study:
-    """The factor tests of every data set and scorer of ``table``, and how far scorers agree.
+    """Compute the factor tests of every data set and scorer of ``table``, and rank correlations.
 
     *Tuning*: the instruction-tuned less the pretrained version of a family and size, paired by
     decoding and item; where no item was given to both, by the means of the configurations.
@@ -101,7 +101,7 @@ def _agree(study: Study, part: Table, dataset: str) -> None:
 
 
 def _means(part: Table, *columns: str) -> Table:
-    """One row for each combination of ``columns``: the mean of its values."""
+    """Return one row for each combination of ``columns``: the mean of its values."""
     key = part.keys(*columns)
     _, first = np.unique(key, return_index=True)
     mean = np.bincount(key, part.value) / np.bincount(key)
@@ -112,7 +112,7 @@ def _means(part: Table, *columns: str) -> Table:
 
 
 def _matrix(part: Table, block: Ints, level: Ints, k: int) -> tuple[Floats, Floats]:
-    """Means (blocks, k) by block and level, NaN where there is no value, and their counts."""
+    """Return means (blocks, k) by block and level, NaN if missing, and their counts."""
     shape = (int(block.max()) + 1, k)
     cell = block * k + level
     counts = np.bincount(cell, minlength=shape[0] * k)
@@ -199,7 +199,9 @@ def _add(study: Study, dataset: str, scorer: str, test: _Test) -> None:
 
 
 def _curve(study: Study, part: Table, dataset: str, scorer: str) -> None:
-    """Mean by model with its 95 % t interval over the items, for greedy decoding if there is."""
+    """Add the mean by model with its 95 % t interval over the items, for greedy decoding if
+    present.
+    """
     from scipy import stats
 
     greedy = [c for c, n in enumerate(part.decoding.names) if n.strip().lower() == "greedy"]
@@ -235,8 +237,10 @@ def _curve(study: Study, part: Table, dataset: str, scorer: str) -> None:
 def _boxes(
     study: Study, part: Table, dataset: str, scorer: str, place: Ints, sizes: Sequence[str]
 ) -> None:
-    """Quartiles by decoding and size bin; whiskers end at the last value within 1.5 of the box's
-    height (Tukey)."""
+    """Add quartiles by decoding and size bin.
+
+    Whiskers end at the last value within 1.5 of the box's height (Tukey).
+    """
     for code, decoding in enumerate(part.decoding.names):
         for b, size in enumerate(sizes):
             values = part.value[(part.decoding.codes == code) & (place == b)]

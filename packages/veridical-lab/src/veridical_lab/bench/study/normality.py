@@ -1,4 +1,4 @@
-"""The outcome of a test, and the check of normality that picks it."""
+"""Test outcomes, and the normality check that selects the test."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ Matrix = list[list[float | None]]
 
 #: Values are taken as normal unless the test rejects it at this level.
 ALPHA = 0.05
-#: Shapiro and Wilk's p-value is computed for at most so many values; above, the test is
-#: D'Agostino and Pearson's.
+#: Maximum number of values for Shapiro and Wilk's p-value; above, the test is D'Agostino and
+#: Pearson's.
 SHAPIRO_LARGEST = 5000
 NORMALITY = (
     f"a test's assumption is checked by Shapiro-Wilk (up to {SHAPIRO_LARGEST} values, "
@@ -48,15 +48,15 @@ class Outcome:
 
 
 def not_done(why: str, n: int) -> Outcome:
-    """No test: the data do not allow one."""
+    """Return an outcome without a test, because the data do not allow one."""
     return Outcome("none", False, None, None, None, "none", None, n, why)
 
 
 def normality(values: Floats) -> float | None:
-    """p-value of the hypothesis that ``values`` (n,) are normal; None where it has none.
+    """Return the p-value of the hypothesis that ``values`` (n,) are normal, or None.
 
-    ``values`` are of the order of 1 (:func:`tidy`). There is none for fewer than three values, or
-    when all are the same.
+    ``values`` have a magnitude of about 1 (:func:`tidy`). None for fewer than three values, or if
+    all are the same.
     """
     from scipy import stats
 
@@ -68,12 +68,12 @@ def normality(values: Floats) -> float | None:
 
 
 def is_normal(p: float | None) -> bool:
-    """Whether a p-value of :func:`normality` lets the parametric test be used."""
+    """Return True if a p-value of :func:`normality` permits the parametric test."""
     return p is not None and p > ALPHA
 
 
 def tidy(values: Floats) -> Floats:
-    """``values`` over the largest, rounded to 12 digits, so that 0.3 - 0.1 ties with 0.2.
+    """Divide ``values`` by the largest and round to 12 digits, so that 0.3 - 0.1 ties with 0.2.
 
     No test or effect size here depends on the scale.
     """
@@ -82,8 +82,10 @@ def tidy(values: Floats) -> Floats:
 
 
 def square(k: int, values: Iterable[float | None]) -> Matrix:
-    """A symmetric matrix (k, k) of the values of the pairs i < j, in the order of
-    :func:`itertools.combinations`; None on the diagonal."""
+    """Build a symmetric matrix (k, k) from the values of the pairs i < j.
+
+    In the order of :func:`itertools.combinations`; None on the diagonal.
+    """
     matrix: Matrix = [[None] * k for _ in range(k)]
     for (i, j), value in zip(combinations(range(k), 2), values, strict=True):
         matrix[i][j] = matrix[j][i] = value

@@ -21,13 +21,13 @@ from veridical_lab.bench.study.normality import (
 
 
 def paired(differences: Floats) -> Outcome:
-    """Do paired values differ? ``differences`` (n,) are those of the pairs.
+    """Test if paired values differ; ``differences`` (n,) are those of the pairs.
 
-    Normal differences: the paired t test, with Cohen's d_z (mean over standard deviation).
-    Others: Wilcoxon's signed-rank test (zeros dropped; exact for small n without ties, as scipy
-    chooses), with the matched-pairs rank-biserial correlation (Kerby 2014): the sum of the ranks
-    of the positive differences less that of the negative ones, over their total. Both effects are
-    positive when the differences are.
+    Normal differences: the paired t test, with Cohen's d_z (mean over standard deviation). Others:
+    Wilcoxon's signed-rank test (zeros dropped; exact for small n without ties, as scipy chooses).
+    Its effect is the matched-pairs rank-biserial correlation (Kerby 2014): the rank sum of positive
+    differences minus that of negative ones, over their total. Both effects are positive if the
+    differences are.
     """
     from scipy import stats
 
@@ -58,12 +58,12 @@ def paired(differences: Floats) -> Outcome:
 
 
 def repeated(values: Floats) -> Outcome:
-    """Do levels differ within blocks? ``values`` (n, k): one row a block, one column a level.
+    """Test if levels differ within blocks; ``values`` (n, k): a row per block, a column per level.
 
-    Normal residuals (value less the means of its block and level): repeated-measures ANOVA with
-    partial eta squared, and paired t tests with Bonferroni's correction between the levels; the
-    note gives the p-value with Greenhouse and Geisser's (1959) correction for unequal variances
-    of the differences. Others: Friedman's test with Kendall's W, and Nemenyi's test.
+    Normal residuals (value minus the means of its block and level): repeated-measures ANOVA with
+    partial eta squared, and paired t tests with Bonferroni's correction between the levels. The
+    note gives the p-value with Greenhouse and Geisser's (1959) correction for unequal variances of
+    the differences. Others: Friedman's test with Kendall's W, and Nemenyi's test.
     """
     x = tidy(values)
     n, k = x.shape
@@ -131,7 +131,7 @@ def _sphericity(x: Floats) -> float:
 
 
 def _friedman(x: Floats, normal_p: float | None) -> Outcome:
-    """Friedman's chi-square with the correction for ties (Conover 1999, section 5.8)."""
+    """Compute Friedman's chi-square with the correction for ties (Conover 1999, section 5.8)."""
     from scipy import stats
 
     n, k = x.shape
@@ -154,10 +154,10 @@ def _friedman(x: Floats, normal_p: float | None) -> Outcome:
 
 
 def nemenyi(mean_ranks: Floats, n: int) -> Matrix:
-    """p-values between levels of mean ranks (k,) over ``n`` blocks.
+    """Compute p-values between levels of mean ranks (k,) over ``n`` blocks.
 
-    Demšar (2006), section 3.2.2: the difference of mean ranks over sqrt(k (k + 1) / 6n) follows
-    the studentized range over sqrt 2, with infinite degrees of freedom.
+    Demšar (2006), section 3.2.2: the difference of mean ranks over sqrt(k (k + 1) / 6n) follows the
+    studentized range over sqrt 2, with infinite degrees of freedom.
     """
     from scipy import stats
 

@@ -1,8 +1,8 @@
-"""The table behind the factor tests: what scorers gave the outputs of many models.
+"""Table of scores on outputs of many models, for the factor tests.
 
-Long form: columns ``model, size, tuning, decoding, item, scorer, value``, one value a row. Wide
-form: without the last two, and every other column of numbers is a scorer. ``dataset`` and
-``family`` are optional.
+Long form: columns ``model, size, tuning, decoding, item, scorer, value``, one value per row. Wide
+form: without the last two, and every other numeric column is a scorer. ``dataset`` and ``family``
+are optional.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class TableColumn:
         return cls(tuple(numbers), np.array(codes, dtype=np.int64))
 
     def where(self, keep: NDArray[np.bool_] | Ints) -> TableColumn:
-        """The rows that ``keep`` selects."""
+        """Return the rows that ``keep`` selects."""
         return TableColumn(self.names, self.codes[keep])
 
 
@@ -76,7 +76,7 @@ class Table:
     notes: tuple[str, ...] = ()
 
     def where(self, keep: NDArray[np.bool_] | Ints) -> Table:
-        """The rows that ``keep`` selects."""
+        """Return the rows that ``keep`` selects."""
         columns: dict[str, Any] = {
             f.name: getattr(self, f.name) for f in fields(self) if f.name != "notes"
         }
@@ -85,7 +85,7 @@ class Table:
         return replace(self, **columns)
 
     def keys(self, *columns: str) -> Ints:
-        """One number a row, the same for rows that agree in all ``columns``; from 0 on."""
+        """Number the rows from 0, equally for rows that agree in all ``columns``."""
         key = np.zeros(len(self.value), dtype=np.int64)
         for name in columns:
             column = getattr(self, name)
@@ -97,7 +97,7 @@ class Table:
 
 
 class _Key(NamedTuple):
-    """What a row says of its values."""
+    """Metadata of a row's values."""
 
     dataset: str
     model: str
@@ -113,7 +113,7 @@ _KEY_COLUMNS = ("dataset", "model", "family", "decoding", "item")
 
 @dataclass
 class _Rows:
-    """What was read so far."""
+    """Rows read so far."""
 
     keys: list[_Key] = field(default_factory=list)
     cells: dict[str, list[tuple[int, Any]]] = field(default_factory=dict)
@@ -123,11 +123,11 @@ class _Rows:
 
 
 def read_table(rows: Any) -> Table:
-    """The table in ``rows``: a path (JSONL, JSON, CSV, TSV, Parquet), dicts or a data frame.
+    """Read the table in ``rows``: a path (JSONL, JSON, CSV, TSV, Parquet), dicts or a data frame.
 
     Raises:
-        UsageError: there is nothing to read, or a row is broken (the first few are named with
-            file, row and field).
+        UsageError: there are no rows, or a row is invalid (the first few are named with file, row
+            and field).
     """
     read_rows = _Rows()
     long: bool | None = None
@@ -163,7 +163,7 @@ def _raw_rows(rows: Any) -> Iterator[tuple[Any, str, int | None]]:
     else:
         raise UsageError(f"a table is a path or a list of rows, got {shown(rows)}; {_NEEDS}")
     for line, row in part.rows(Cursor()):
-        table_row = row if isinstance(row, (dict, RowProblem)) else RowProblem("is no table row")
+        table_row = row if isinstance(row, (dict, RowProblem)) else RowProblem("is not a table row")
         yield table_row, part.name, line
 
 
@@ -171,7 +171,7 @@ def _is_long(row: dict[str, Any]) -> bool:
     present = [c for c in ("scorer", "value") if c in row]
     if len(present) == 1:
         other = "value" if present == ["scorer"] else "scorer"
-        raise RowProblem(f"is missing beside {present[0]!r}", other)
+        raise RowProblem(f"is required with {present[0]!r}", other)
     return bool(present)
 
 
@@ -220,7 +220,7 @@ def _word(row: dict[str, Any], column: str, default: str | None = None) -> str:
 
 
 def _numbers(read_rows: _Rows, long: bool) -> dict[str, list[tuple[int, float]]]:
-    """Numbers by scorer; what is not a number goes to ``read.problems``."""
+    """Return numbers by scorer; other values go to ``read.problems``."""
     by_scorer: dict[str, list[tuple[int, float]]] = {}
     for name, cells in read_rows.cells.items():
         numbers: list[tuple[int, float]] = []
@@ -242,7 +242,7 @@ def _numbers(read_rows: _Rows, long: bool) -> dict[str, list[tuple[int, float]]]
 
 
 def _number(cell: Any) -> float:
-    """A finite number, or NaN where there is none."""
+    """Return a finite number, or NaN."""
     if cell is None:
         return math.nan
     if isinstance(cell, str):
