@@ -50,47 +50,46 @@ def bench(
     Args:
         suites: names, see :func:`veridical_lab.bench.datasets.all_suites`.
         data: a path (or public hub id) for one suite; name -> path for several.
-        scorers: as :func:`veridical.check` takes them; scorers that can choose what to compare
-            with are set to what the suite has. Of the suite ``extraction``, names of extractors.
-        engine: a warm engine; else one is made with the engine's options among ``options``.
-        tell: is told how far a model is with answering questions.
+        scorers: as in :func:`veridical.check`; scorers with a choice compare with the suite's
+            texts. For the suite ``extraction``, names of extractors.
+        engine: a warm engine; by default one is created from the engine's options in ``options``.
+        tell: called with the progress of answering questions.
         watch: called with a suite's name and its job; waits for it, showing progress.
         split: names of splits or parts, or ``heldout``; default all.
-        samples: use at most so many samples a record; several numbers give a curve, from one run.
-        protocol: ``quick`` takes at most 1 000 seeded groups of a part, ``full`` all.
-        answer: the part of each answer that is compared, as of :func:`veridical.check`.
-        against: what scorers that can choose compare with, whatever the suite has by default;
-            items without it are left out.
+        samples: maximum samples per record; several numbers give a curve, from one run.
+        protocol: ``quick`` uses at most 1 000 seeded groups of a part, ``full`` all.
+        answer: the part of each answer that is compared, as in :func:`veridical.check`.
+        against: texts that scorers with a choice compare with; items without them are left out.
         multi_sentence: only items with several sentences, where claims of several sizes differ.
         seed: of the draw, the resamples and the folds.
-        bootstrap: resamples (and permutations) behind every interval and test; 0 for none.
-        limit: take the first so many items of each part, before any draw.
+        bootstrap: resamples (and permutations) per interval and test; 0 disables them.
+        limit: maximum items of each part, the first ones, before any draw.
         out: folder for the runs and ``bench.json``; the same one resumes. Default: temporary.
-        as_published: fit thresholds on the very targets they are reported on, as some papers did;
-            the figures are flagged.
+        as_published: fit thresholds on the reported targets, as some papers did; the figures are
+            flagged.
         threshold: the risk from which scorers call a target of two classes wrong, above 0 and at
-            most 1; of right ones sought, those under it are called right. Default: fitted on other
-            folds. The length, which is no risk, keeps a fitted one.
+            most 1. If the right ones are the positives, those under it are called right. Default:
+            fitted on other folds. The length baseline always has a fitted one.
         tuned: add a row of the scorers' weighted mean, its weights fitted on other folds.
         beta: also report F-beta.
         retry_failed: run records with a failed score again.
-        fresh: score all anew, whatever an earlier run has left.
+        fresh: score all again, ignoring results of earlier runs.
         study: add the meta-evaluation of Kulkarni 2025 ("Mirage") to each response-level split.
-        table: of generations by many models, for that study's significance tests.
-        size_bins: of that table: lower edges of the bins of model sizes, in billions of parameters;
+        table: generations by many models, for that study's significance tests.
+        size_bins: lower edges of that table's bins of model sizes, in billions of parameters;
             default the paper's, 0.5, 4, 20 and 70.
-        famd: names of scorers to combine by factor analysis in the study; default none.
-        keep_generic: of ``begin`` and ``faithdial``: keep generic responses.
-        mapping: of ``graded``: record field -> column, of the user's own data.
-        grader: of ``qa``: of the answers, a name of :data:`veridical.tuning.graders.GRADERS`;
-            default: by each data set's own rule, where an answer has no label.
-        sampling: of ``qa``: how ``llm`` answers the questions; default: greedily, with the most
-            of ``samples`` (5 unless given) at temperature 1.
-        judge: of ``extraction``: a checker of claims; default ``nli``.
+        famd: names of scorers to combine by factor analysis in the study; default: no combination.
+        keep_generic: for ``begin`` and ``faithdial``: keep generic responses.
+        mapping: for ``graded``: record field -> column, of the user's own data.
+        grader: for ``qa``: a name of :data:`veridical.tuning.graders.GRADERS`; default: each data
+            set's own rule for unlabelled answers.
+        sampling: for ``qa``: decoding of the answers by ``llm``. Default: greedy, with the maximum
+            of ``samples`` (default 5) at temperature 1.
+        judge: for ``extraction``: a checker of claims; default ``nli``.
 
     Raises:
-        UsageError: an unknown suite, scorer, split or option, or an option that none of the suites
-            has; data that is not there or of another format.
+        UsageError: a suite, scorer, split or option is unknown, an option belongs to none of the
+            suites, or the data is missing or in another format.
     """
     names = several("suites", suites, (str,), f"the name of a suite ({', '.join(NAMES)})")
     loaded = [find_suite(name) for name in names]
