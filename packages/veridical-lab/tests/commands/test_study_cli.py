@@ -91,7 +91,7 @@ def test_replies_of_no_use_fail_the_coverage(tmp_path: Path) -> None:
         (("pairs",), "--llm NAME"),
         (("terms", "--llm", "fake:script.json"), "--data PATH"),
         (("errors", "--llm", "fake:script.json", "--errors", "11"), "--errors"),
-        (("errors", "--llm", "fake:script.json", "--ks", "2,3"), "--ks requires the study 'runtime'"),
+        (("errors", "--llm", "fake:script.json", "--ks", "2,3"), "--ks requires the study"),
         (("errors", "--llm", "fake:script.json", "--report", "r.pdf"), "r.pdf"),
         (("errors", "--llm", "fake:script.json", "--plan", "--report", "r.md"), "--report"),
         (("errors", "--llm", "fake:script.json", "--tokens-per-second", "9"), "requires --plan"),
