@@ -172,7 +172,7 @@ def test_scorers_have_their_tiers() -> None:
 
 def test_what_cannot_be_learned_from_says_why() -> None:
     graded = answers(200, 0)
-    with pytest.raises(UsageError, match="at least 20 hallucinated answers and 20 others, got"):
+    with pytest.raises(UsageError, match="at least 20 hallucinated answers and 20 others, not"):
         learn(graded.take(np.arange(30)), COSTS, ORIGIN)
     with pytest.raises(UsageError, match="at least two tiers"):
         learn(graded.select(["ngram"]), COSTS, ORIGIN)
@@ -183,7 +183,7 @@ def test_what_cannot_be_learned_from_says_why() -> None:
     with pytest.raises(UsageError, match="not on sentences"):
         learn(sentences, COSTS, ORIGIN)
     made = Graded.of({"ngram": graded.risks[:, 0], "ensemble": graded.risks[:, 2]}, graded.labels)
-    with pytest.raises(UsageError, match="ensemble is made of other scorers"):
+    with pytest.raises(UsageError, match="ensemble is an ensemble"):
         learn(made, COSTS | {"ensemble": COSTS["ngram"]}, ORIGIN)
 
 

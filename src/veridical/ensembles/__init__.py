@@ -1,1 +1,1 @@
-"""Ensembles and cascades: their files, how they are fitted and applied, their scorers."""
+"""Ensembles and cascades: files, fitting, application and scorers."""

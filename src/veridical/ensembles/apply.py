@@ -1,4 +1,4 @@
-"""A tuned ensemble applied to risks: one way for the scorer, for tuning and for the drift check."""
+"""Application of a tuned ensemble to risks, shared by scorer, tuning and drift check."""
 
 from __future__ import annotations
 
@@ -16,8 +16,14 @@ from veridical.stats.weights import combine
 
 
 class Applied(NamedTuple):
-    """One record's risk, None where no component is scored; the components that are not scored;
-    and the weights used (those of the others, adding up to 1), None unless it is weighted."""
+    """The risk of one record.
+
+    Attributes:
+        risk: None if no component is scored.
+        missing: components that are not scored.
+        weights: weights of the other components, adding up to 1; None unless the ensemble is
+            weighted.
+    """
 
     risk: float | None
     missing: tuple[str, ...]
@@ -27,14 +33,14 @@ class Applied(NamedTuple):
 def combined(
     weights: Floats | None, parameters: Logistic | Boosted | Famd | None, risks: Floats
 ) -> Floats:
-    """(n,) risks before calibration, of (n, k) of the components; NaN is not scored.
+    """Return (n,) risks before calibration, from (n, k) risks of the components; NaN is not scored.
 
-    Weights are renormalised over the scored components of a row. The methods that learn have
-    their own ways with missing ones. A row without any, or without any of weight, is NaN.
+    Weights are renormalised over the scored components of a row. Learned methods handle missing
+    components in their own ways. A row without scored components (of weight) is NaN.
     """
     if weights is not None:
         return combine(risks, weights)
-    assert parameters is not None  # as the file's model has checked
+    assert parameters is not None  # checked by the file's model
     model = famd_fit if isinstance(parameters, Famd) else stacking
     predicted: Floats = model.predict(parameters, risks)
     return np.where(np.isnan(risks).all(axis=1), np.nan, predicted)
@@ -43,9 +49,9 @@ def combined(
 def risks_of(
     ensemble: Ensemble, risks: Floats, strata: Sequence[str | None] | None = None
 ) -> Floats:
-    """(n,) risks in [0, 1], calibrated, of (n, k) risks of the components in their order; NaN is
-    not scored. ``strata`` has each row's stratum, None where it has none."""
-    # as tuning saw them: else a step of the calibration, or a threshold, could fall between
+    """Return (n,) calibrated risks in [0, 1], from (n, k) risks of the components in their order;
+    NaN is not scored. ``strata`` has each row's stratum, or None."""
+    # rounded as in tuning: otherwise a calibration step or a threshold could fall between
     risks = np.asarray(risks, dtype=np.float64).round(DIGITS)
     if risks.ndim != 2 or risks.shape[1] != len(ensemble.components):
         raise ValueError(f"risks are {risks.shape}, not (n, {len(ensemble.components)})")
@@ -61,7 +67,7 @@ def risks_of(
 def risk_of(
     ensemble: Ensemble, risks: Mapping[str, float | None], stratum: str | None = None
 ) -> Applied:
-    """The risk of one record (or sentence) by the risks of its components, by their names."""
+    """Return the risk of one record (or sentence) from the risks of its components by name."""
     row = [risks.get(name) for name in ensemble.names]
     values = np.array([[np.nan if r is None else r for r in row]])
     risk = float(risks_of(ensemble, values, [stratum])[0])

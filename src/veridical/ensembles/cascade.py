@@ -1,9 +1,8 @@
-"""Cascades: cheap scorers first, dear ones only for the records that they leave in doubt.
+"""Cascades: cheap scorers first, expensive ones only for uncertain records.
 
-Tiers go from scorers without models to judges. After each tier an ensemble of all that was asked
-by then gives a calibrated risk, and a record whose risk is low or high enough stops with it. Tiers
-that do not pay are left out. What is learned is told how it does on records that it was not
-learned from.
+Tiers range from scorers without models to judges. After each tier, an ensemble of all scorers so
+far yields a calibrated risk, and a record with a low or high enough risk stops there. Tiers that do
+not pay off are left out. Figures of a learned cascade are on records that it was not learned from.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ if TYPE_CHECKING:
     from veridical.core.registry import BoundScorer
 
 
-#: Names of the tiers, in order, and the dearest thing that their scorers ask for.
+#: Names of the tiers, in order, and the most expensive cost of their scorers.
 TIERS = {
     "model-free": "free",
     "embeddings": "tokens",
@@ -42,13 +41,12 @@ TIERS = {
     "judges": "llm",
 }
 _TIER_OF = {cost: name for name, cost in TIERS.items()} | {"embed": "embeddings"}
-_CALIBRATION = "platt"  # where the recipe has none
+_CALIBRATION = "platt"  # if the recipe has no calibration
 _REPLICATES = 1000
 
 
 def tier_of(bound: BoundScorer) -> str:
-    """The name of the tier that a scorer belongs to. One of a record's own token probabilities
-    needs no model."""
+    """Return the tier of a scorer. One on a record's own token probabilities needs no model."""
     if bound.scorer.level == "claim":
         return "claims"
     if bound.cost == "probabilities" and bound.values.get("proxy") is None:
@@ -65,18 +63,18 @@ def learn(
     goal: Goal | None = None,
     count: int = 5,
 ) -> Cascade:
-    """The cascade that keeps ``goal.keep`` of the full ensemble's AUROC at the least cost.
+    """Learn the cascade that keeps ``goal.keep`` of the full ensemble's AUROC at the least cost.
 
     Args:
         graded: responses, with at least 20 of both labels.
-        costs: by the scorers' keys, measured in the order of :func:`in_order`.
-        fitted_on: where the graded answers came from; their numbers are filled in.
-        recipe: how each tier's ensemble is fitted; one without calibration gets Platt's.
+        costs: costs by the scorers' keys, measured in the order of :func:`in_order`.
+        fitted_on: origin of the graded answers; their numbers are filled in.
+        recipe: fit of each tier's ensemble; without calibration, Platt's is used.
         count: folds of the out-of-fold figures.
 
     Raises:
-        UsageError: labels are too few, scorers are all of one tier, sentences are graded and not
-            responses, or nothing is known of what a scorer costs.
+        UsageError: there are too few labels, all scorers are of one tier, sentences are graded
+            instead of responses, or the cost of a scorer is unknown.
     """
     goal = goal or Goal()
     goal.check()
@@ -136,7 +134,7 @@ def learn(
 
 
 def lines(cascade: Cascade) -> list[str]:
-    """What was learned, for people."""
+    """Describe a learned cascade for humans."""
     names = ", ".join(cascade.names)
     text = [
         f"cascade: {len(cascade.tiers)} tiers ({names})"
@@ -159,7 +157,7 @@ def lines(cascade: Cascade) -> list[str]:
         text.append(
             f"out of fold it keeps {_percent(honest.kept)} of the full ensemble's AUROC "
             f"({honest.cascade.value:.3f} of {honest.full.value:.3f}) at {honest.cost:.1%} of its "
-            f"cost; the aim was {cascade.keep:.1%}"
+            f"cost; the goal was {cascade.keep:.1%}"
         )
     return text
 
@@ -171,39 +169,39 @@ def _percent(figure: StoredFigure) -> str:
 
 
 def in_order(scorers: Iterable[BoundScorer]) -> list[BoundScorer]:
-    """``scorers`` by tier, as a cascade would ask them."""
+    """Return ``scorers`` by tier, in the order of a cascade."""
     order = list(TIERS)
     return sorted(scorers, key=lambda bound: order.index(tier_of(bound)))
 
 
 def _check(graded: Graded, costs: Sequence[Cost]) -> None:
     if graded.level != "response":
-        raise UsageError("a cascade stops whole records: tune it on responses, not on sentences")
+        raise UsageError("a cascade stops whole records; tune it on responses, not on sentences")
     right = len(graded) - graded.positives
     if min(graded.positives, right) < FEWEST:
         raise UsageError(
-            f"a cascade needs at least {FEWEST} hallucinated answers and {FEWEST} others, got "
+            f"a cascade requires at least {FEWEST} hallucinated answers and {FEWEST} others, not "
             f"{graded.positives} and {right}"
         )
     for name, cost in zip(graded.scorers, costs, strict=True):
         if cost.seconds is None and cost.money is None:
             raise UsageError(
-                f"nothing is known of what {name} costs: give price_in and price_out (per million "
-                "tokens) of its LLM in a section of veridical.toml"
+                f"the cost of {name} is unknown; set price_in and price_out (per million "
+                "tokens) of its LLM in veridical.toml"
             )
 
 
 def _tiers(bound: Sequence[BoundScorer]) -> tuple[list[str], list[Columns]]:
-    """Names of the tiers that the scorers make up, in order, and the columns of each."""
+    """Return the names of the tiers that the scorers form, in order, and the columns of each."""
     by_name: dict[str, list[int]] = {name: [] for name in TIERS}
     for i, b in enumerate(bound):
         if b.parts:
-            raise UsageError(f"{b.key} is made of other scorers: a cascade asks these themselves")
+            raise UsageError(f"{b.key} is an ensemble; name its scorers instead")
         by_name[tier_of(b)].append(i)
     names = [name for name, columns in by_name.items() if columns]
     if len(names) < 2:
         raise UsageError(
-            f"a cascade needs scorers of at least two tiers ({', '.join(TIERS)}); all of "
+            f"a cascade requires scorers of at least two tiers ({', '.join(TIERS)}); all of "
             f"{', '.join(b.key for b in bound)} are of the tier {names[0]!r}"
         )
     return names, [tuple(by_name[name]) for name in names]
@@ -212,8 +210,8 @@ def _tiers(bound: Sequence[BoundScorer]) -> tuple[list[str], list[Columns]]:
 def _honest(
     graded: Graded, recipe: Recipe, goal: Goal, tiers: Sequence[Columns], each: Floats, count: int
 ) -> CascadeFigures:
-    """Figures on records that nothing was learned from."""
-    fold = folds(graded, count, recipe.seed + 1)  # not those within
+    """Compute figures on records that nothing was learned from."""
+    fold = folds(graded, count, recipe.seed + 1)  # not the inner folds
     risk, full, spent = (np.full(len(graded), np.nan) for _ in range(3))
     every = joined(tiers)
     for f in range(count):
@@ -243,20 +241,20 @@ def _honest(
 
 
 def _of(fitted: Fitted, columns: Columns, subset: Columns) -> Fitted:
-    """A fit of ``columns`` as one of a ``subset`` of them; the others have no weight in it."""
+    """Extend a fit of ``columns`` from a ``subset`` of them; the others have no weight."""
     if fitted.weights is None:
         return fitted
     return replace(fitted, weights=fitted.weights[[columns.index(i) for i in subset]])
 
 
 def _exit(side: Sequence[float], place: int) -> float | None:
-    """A threshold as the file has it; the last tier has none."""
+    """Return a threshold in the file's form; None for the last tier."""
     at = side[place] if place < len(side) else np.inf
     return float(at) if np.isfinite(at) else None
 
 
 def _sum(costs: Iterable[Cost]) -> Cost:
-    """The sum; what is unknown of one is unknown of all."""
+    """Sum costs; an unknown item makes the sum unknown."""
     listed = list(costs)
     seconds = [c.seconds for c in listed]
     money = [c.money for c in listed]

@@ -1,7 +1,7 @@
-"""The file of a cascade: tiers of scorers, each an ensemble of all that was asked by then.
+"""The file of a cascade: tiers of scorers, each an ensemble of all scorers so far.
 
-``veridical tune --cascade`` writes it and the scorer ``cascade`` reads it. As with an ensemble's
-file, nothing in it is trusted.
+``veridical tune --cascade`` writes it, and the scorer ``cascade`` reads it. Like an ensemble's
+file, it is not trusted.
 """
 
 from __future__ import annotations
@@ -32,22 +32,22 @@ Amount = Annotated[float, Field(ge=0, le=1e12)]
 
 
 class Cost(UntrustedPart):
-    """What a record costs on average: ``seconds`` of models and processors, and ``money`` for
-    LLM calls in the currency of the endpoints' prices. None is unknown, which is never 0."""
+    """Average cost of a record: ``seconds`` of models and processors, and ``money`` for LLM calls
+    in the currency of the endpoints' prices. None is unknown, which is never 0."""
 
     seconds: Amount | None
     money: Amount | None
 
 
 class Tier(UntrustedPart):
-    """A tier.
+    """A tier of a cascade.
 
     Attributes:
-        components: the scorers it asks, besides those of earlier tiers.
-        fit: of these and those of earlier tiers, calibrated: the tiers' risks are compared.
-        low, high: a record whose risk is at most ``low`` or at least ``high`` stops here; None
-            where there is no such exit. The last tier has neither.
-        costs: of each component, what was asked before it not counted again.
+        components: its scorers, without those of earlier tiers.
+        fit: calibrated fit of these and earlier scorers, as the tiers' risks are compared.
+        low, high: a record with a risk of at most ``low`` or at least ``high`` stops here; None
+            without such an exit. The last tier has no exits.
+        costs: cost of each component, not counting requests made before it.
         stopped: share of the graded records that stop here, out of fold.
     """
 
@@ -60,7 +60,7 @@ class Tier(UntrustedPart):
     stopped: Share
 
     def stops(self, risk: float) -> bool:
-        """Whether a record of that risk stops here."""
+        """Return True if a record with this risk stops here."""
         low, high = self.low, self.high
         return (low is not None and risk <= low) or (high is not None and risk >= high)
 
@@ -76,13 +76,13 @@ class Tier(UntrustedPart):
 
 
 class CascadeFigures(UntrustedPart):
-    """Out-of-fold figures on the graded records: everything learned without the fold they are
-    of.
+    """Out-of-fold figures on the graded records: everything was learned without the respective
+    fold.
 
     Attributes:
         full, cascade: AUROC of the full ensemble, of all graded scorers, and of the cascade.
         kept: the second as a share of the first.
-        cost: of the cascade, as a share of the full ensemble's.
+        cost: cost of the cascade, as a share of the full ensemble's.
     """
 
     folds: Annotated[int, Field(ge=2)]
@@ -97,13 +97,13 @@ class Cascade(UntrustedPart):
     """A cascade.
 
     Attributes:
-        version: of veridical, that wrote it.
-        method: of all tiers' fits.
-        keep: share of the full ensemble's AUROC that it was to keep.
-        confidence: with which the exits were to keep it on the graded records.
-        hour: what an hour of models and processors counts beside money.
-        full: what the full ensemble costs: every scorer that has a weight in it.
-        left_out: graded scorers that it does without.
+        version: version of veridical that wrote it.
+        method: method of all tiers' fits.
+        keep: share of the full ensemble's AUROC to keep.
+        confidence: confidence of keeping it on the graded records.
+        hour: price of an hour of models and processors, relative to money.
+        full: cost of the full ensemble: every scorer with a weight in it.
+        left_out: graded scorers that it does not use.
     """
 
     veridical_cascade: Literal[1] = 1
@@ -128,7 +128,7 @@ class Cascade(UntrustedPart):
         """Each tier with those before it, as an ensemble.
 
         Raises:
-            ValueError: a tier is none.
+            ValueError: a tier is invalid.
         """
         components: tuple[Component, ...] = ()
         parts = []
@@ -149,22 +149,22 @@ class Cascade(UntrustedPart):
     @model_validator(mode="after")
     def _consistent(self) -> Cascade:
         if len(set(self.names)) != len(self.names):
-            raise ValueError("a tier is there twice")
+            raise ValueError("a tier occurs twice")
         last = self.tiers[-1]
         if last.low is not None or last.high is not None:
             raise ValueError("the last tier has no exits")
-        if len(self.ensembles) != len(self.tiers):  # made here, so that what is wrong is said here
+        if len(self.ensembles) != len(self.tiers):  # made here, so that errors are raised here
             raise AssertionError
         return self
 
 
 def read(name: str | Path) -> tuple[Cascade, str]:
-    """The cascade in the file of that path, and the version of its content (8 hexadecimal digits).
+    """Read the cascade in a file, and the version of its content (8 hexadecimal digits).
 
-    The path may end in ``@`` and the version that it must have.
+    The path may end in ``@`` and the required version.
 
     Raises:
-        UsageError: the file cannot be read, is no cascade, or has changed.
+        UsageError: the file cannot be read, is not a cascade, or has changed.
     """
     return read_trained(
         name,
@@ -175,6 +175,6 @@ def read(name: str | Path) -> tuple[Cascade, str]:
     )
 
 
-#: Annotation of a scorer's ``file`` parameter: read and checked when the scorer is bound, and
+#: Annotation of a scorer's ``file`` parameter: read and validated when the scorer is bound, and
 #: pinned to the file's content.
 CascadeFile = Annotated[str, AfterValidator(lambda name: pinned(name, read(name)[1]))]

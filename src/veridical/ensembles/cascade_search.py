@@ -1,4 +1,4 @@
-"""The search for a cascade: which scorers it asks in which tier, and where records stop."""
+"""Search for a cascade: scorers of each tier, and exits of records."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ from veridical.ensembles.fitting import Fitted, Recipe, fit_one, folds
 from veridical.ensembles.graded import DIGITS, Graded
 from veridical.errors import UsageError
 
-#: Of scorers, by their place among all.
+#: Indices of scorers.
 Columns: TypeAlias = tuple[int, ...]
-#: Tiers that are left, by their place among all, with the scorers that they still have.
+#: Indices of the remaining tiers, with their remaining scorers.
 _Remaining: TypeAlias = tuple[tuple[int, Columns], ...]
 
-_FOLDS = 3  # by which risks of the graded records are made out of fold
-_CHEAP = 0.005  # share of the full cost under which leaving out a tier is not worth a look
-_WORTH = 0.02  # share of the full cost that is worth a tier or a look: less may be chance
+_FOLDS = 3  # for out-of-fold risks of the graded records
+_CHEAP = 0.005  # share of the full cost below which leaving out a tier is not tried
+_WORTH = 0.02  # share of the full cost that justifies a tier or a trial: less may be chance
 
 
 @dataclass(frozen=True)
 class Goal:
-    """What a cascade is to achieve.
+    """The goal of a cascade.
 
     Attributes:
-        keep: the share of the full ensemble's AUROC to keep, in (0, 1].
-        confidence: one-sided, with which the graded records must show that it is kept; 0.5 takes
-            the estimate at its word.
-        hour: what an hour of models and processors counts beside money for LLM calls.
+        keep: share of the full ensemble's AUROC to keep, in (0, 1].
+        confidence: one-sided confidence, on the graded records, that it is kept; 0.5 uses the
+            estimate itself.
+        hour: price of an hour of models and processors, relative to money for LLM calls.
     """
 
     keep: float = 0.99
@@ -42,25 +42,29 @@ class Goal:
     hour: float = 1.0
 
     def check(self) -> None:
-        """
+        """Check the ranges of the figures.
+
         Raises:
             UsageError: a figure is out of its range.
         """
         if not 0 < self.keep <= 1:
             raise UsageError(
-                f"the share of AUROC to keep must be over 0 and at most 1: {self.keep}"
+                f"the share of AUROC to keep must be over 0 and at most 1, not {self.keep}"
             )
         if not 0.5 <= self.confidence < 1:
-            raise UsageError(f"confidence must be from 0.5 to under 1: {self.confidence}")
+            raise UsageError(f"confidence must be from 0.5 to under 1, not {self.confidence}")
         if not 0 <= self.hour < np.inf:
-            raise UsageError(f"what an hour counts must be a number of at least 0: {self.hour}")
+            raise UsageError(
+                f"the price of an hour must be a number of at least 0, not {self.hour}"
+            )
 
     @property
     def z(self) -> float:
         return statistics.NormalDist().inv_cdf(self.confidence)
 
     def of(self, cost: Cost) -> float:
-        """Seconds and money as one number; what is unknown of a known other counts nothing."""
+        """Combine seconds and money into one number; an unknown one counts as 0 if the other is
+        known."""
         return (cost.money or 0.0) + self.hour * (cost.seconds or 0.0) / 3600
 
 
@@ -69,10 +73,11 @@ class Plan:
     """A learned cascade of some of the tiers.
 
     Attributes:
-        tiers: which, by their place among all.
-        columns: (T,) that each tier's fit is of: its own and those of the tiers before it.
-        new: (T,) those that it asks: the first tier where a scorer has a weight asks it.
-        costs: (T,) of what each tier asks, as shares of the full ensemble's.
+        tiers: indices of the tiers.
+        columns: (T,) columns of each tier's fit: its own and those of the tiers before it.
+        new: (T,) columns that each tier adds: a scorer belongs to the first tier where it has a
+            weight.
+        costs: (T,) cost of each tier, as a share of the full ensemble's.
     """
 
     tiers: tuple[int, ...]
@@ -83,7 +88,7 @@ class Plan:
     exits: Exits
 
     def after(self, risks: Floats) -> Floats:
-        """(n, T) risks after each of its tiers, of (n, k)."""
+        """Return (n, T) risks after each of its tiers, from (n, k) risks."""
         columns_after = [
             risk_of(fitted, risks[:, columns])
             for fitted, columns in zip(self.fits, self.columns, strict=True)
@@ -107,12 +112,12 @@ class ColumnFits:
         return self._made[columns]
 
     def used(self, columns: Columns) -> Columns:
-        """The columns that have a weight in the fit to all."""
+        """Return the columns with a weight in the fit to all."""
         weights = self.of(columns).weights
         return columns if weights is None else tuple(np.array(columns)[weights > 0].tolist())
 
     def risks(self, columns: Columns) -> Floats:
-        """(n,) by fits that each know only the other folds; NaN where nothing is scored."""
+        """Return (n,) out-of-fold risks; NaN if nothing is scored."""
         if columns not in self._risks:
             risk = np.full(len(self.graded), np.nan)
             for f in range(_FOLDS):
@@ -125,13 +130,15 @@ class ColumnFits:
         return self._risks[columns]
 
     def after(self, columns: Sequence[Columns]) -> Floats:
-        """(n, T) out-of-fold risks, for each tier's ``columns``."""
+        """Return (n, T) out-of-fold risks, for each tier's ``columns``."""
         return np.stack([self.risks(c) for c in columns], axis=1)
 
 
 def search(fits: ColumnFits, tiers: Sequence[Columns], each: Floats, goal: Goal) -> Plan:
-    """The cheapest cascade of the scorers, or of those that remain when tiers, and single dear
-    scorers, are left out one by one for as long as that makes it hardly dearer."""
+    """Find the cheapest cascade.
+
+    Tiers, and single expensive scorers, are left out one by one as long as the cost hardly rises.
+    """
     graded = fits.graded
     every = joined(tiers)
     price = _prices(each, fits.used(every))
@@ -143,7 +150,7 @@ def search(fits: ColumnFits, tiers: Sequence[Columns], each: Floats, goal: Goal)
         new: list[Columns] = []
         for c in columns:
             new.append(tuple(i for i in fits.used(c) if not any(i in a for a in new)))
-        if not all(new):  # a tier that asks nothing new: without it there is the same
+        if not all(new):  # a tier without new scorers is redundant
             return None
         costs = np.array([price[list(a)].sum() for a in new])
         best_exits = find(
@@ -169,13 +176,14 @@ def search(fits: ColumnFits, tiers: Sequence[Columns], each: Floats, goal: Goal)
         best, remaining, least = cheapest, cheapest[0], min(least, cheapest[2])
     if best is not None:
         return best[1]
-    whole = (every,)  # one tier that asks all: few records, and next to nothing may be lost
+    whole = (every,)  # one tier with all scorers: few records, and next to no loss is allowed
     new = (fits.used(every),)
     return Plan((len(tiers) - 1,), whole, new, np.ones(1), (fits.of(every),), Exits((), ()))
 
 
 def _fewer(remaining: _Remaining, price: Floats, any_tier: bool) -> list[_Remaining]:
-    """``remaining`` tiers without one, or without one scorer of a tier, where that may pay."""
+    """Return the ``remaining`` tiers without one tier, or without one scorer of a tier, where that
+    may pay off."""
     choices = []
     for place, (t, columns) in enumerate(remaining):
         before, after = remaining[:place], remaining[place + 1 :]
@@ -189,8 +197,8 @@ def _fewer(remaining: _Remaining, price: Floats, any_tier: bool) -> list[_Remain
 
 
 def _prices(each: Floats, used: Columns) -> Floats:
-    """(k,) costs as shares of the full ensemble's; where nothing costs anything, one scorer is as
-    dear as another."""
+    """Return (k,) costs as shares of the full ensemble's; if nothing has a cost, all scorers cost
+    the same."""
     whole = each[list(used)].sum()
     return each / whole if whole > 0 else np.full(len(each), 1 / len(used))
 
@@ -200,7 +208,7 @@ def _fit(graded: Graded, columns: Columns, recipe: Recipe) -> Fitted:
 
 
 def risk_of(fitted: Fitted, risks: Floats) -> Floats:
-    """(n,) calibrated risks of (n, k), rounded as all that a threshold looks at."""
+    """Return (n,) calibrated risks from (n, k) risks, rounded for comparisons with thresholds."""
     risk: Floats = np.clip(fitted.calibrated(fitted.order(risks)), 0, 1).round(DIGITS)
     return risk
 

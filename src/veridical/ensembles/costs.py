@@ -1,9 +1,8 @@
-"""What scorers cost: seconds and money a record, measured on a few records one after another.
+"""Costs of scorers: seconds and money per record, measured on a few records.
 
-A scorer's cost is what it adds to the scorers before it: an embedding or an NLI verdict that one
-of them has asked for already is free. What stores of earlier runs hold does not count as free, but
-no call of an LLM is made again that is on record: its money is known from the record, and its time
-from calls that this process has made.
+A scorer's cost is what it adds to the scorers before it: an embedding or NLI verdict that one of
+them requested is free. Stored values of earlier runs do not count as free, but journaled LLM calls
+are not repeated: their money is known from the journal, and their time from calls of this process.
 """
 
 from __future__ import annotations
@@ -33,22 +32,22 @@ if TYPE_CHECKING:
     from veridical.llm.cost_accounting import Account
     from veridical.llm.service import LlmService
 
-#: Records that are enough to measure on.
+#: Number of records for a measurement.
 MEASURED = 16
 
 
 def measure(
     engine: Engine, records: Sequence[Record], scorers: Sequence[BoundScorer], folder: Path
 ) -> dict[str, Cost]:
-    """Mean cost a record of each scorer, by its key, when they are asked in this order.
+    """Measure the mean cost per record of each scorer, by its key, in this order.
 
-    Seconds are those inside the models' forwards, of scorers without models those of the
-    processor. They are None of a scorer that calls an LLM where this process made no call to tell
-    by, and money is where prices or the tokens of an answer are not known.
+    Seconds are those inside the models' forwards, or of the processor for scorers without models.
+    They are None for a scorer that calls an LLM if this process made no such call; money is None if
+    prices or the tokens of an answer are unknown.
 
     Args:
-        records: one at least; :data:`MEASURED` of them will do.
-        folder: the run directory whose journal has the LLM's replies, if the engine has no store.
+        records: at least one record; :data:`MEASURED` are enough.
+        folder: the run directory with the journal of LLM replies, if the engine has no store.
     """
     task = Task(scorers)
     costs: dict[str, Cost] = {}
@@ -58,7 +57,7 @@ def measure(
         services = engine.services(task, lambda role, model: model, store)
         distinct = list({id(s): s for s in services.values()}.values())
         llms = _MeteredLlms(engine.llms)
-        # A name, so that what an earlier try has spent counts towards the budget.
+        # named, so that spending of an earlier attempt counts towards the budget
         run = f"{folder.name} costs"
         account = engine.llms.account(run, folder) if engine.llms_of(task) else None
         try:
@@ -95,13 +94,13 @@ def measured(
     labels: Mapping[int, float | None] | None,
     seed: int,
 ) -> dict[str, Cost]:
-    """:func:`measure` on graded records of a finished run, drawn at random.
+    """Run :func:`measure` on randomly drawn graded records of a finished run.
 
     Args:
         labels: row -> label, instead of the records' own.
 
     Raises:
-        UsageError: none is graded.
+        UsageError: no record is graded.
     """
 
     def graded(record: Record) -> bool:
@@ -109,7 +108,7 @@ def measured(
 
     rows = [record.row for record, line in results.records() if line is not None and graded(record)]
     if not rows:
-        raise UsageError("no record has a label, so there is nothing to learn a cascade from")
+        raise UsageError("learning a cascade requires labels, but no record has one")
     most = min(MEASURED, len(rows))
     chosen = set(np.random.default_rng(seed).choice(rows, most, replace=False).tolist())
     records = [record for record, _ in results.records() if record.row in chosen]
@@ -117,7 +116,7 @@ def measured(
 
 
 def _local(bound: BoundScorer, records: Sequence[Record]) -> float:
-    """Seconds a record; the first time around loads what is loaded once."""
+    """Measure the seconds per record; the first pass loads what is loaded once."""
     score_locally(records[0], [bound])
     started = time.perf_counter()
     for record in records:
@@ -126,7 +125,7 @@ def _local(bound: BoundScorer, records: Sequence[Record]) -> float:
 
 
 class _MeteredLlms(Llms):
-    """The engine's LLMs, with what their answers cost."""
+    """The engine's LLMs, with the costs of their answers."""
 
     def __init__(self, real: Llms) -> None:
         super().__init__(real.default)
@@ -143,12 +142,12 @@ class _MeteredLlms(Llms):
         return self._real.label(spec)
 
     def start(self) -> None:
-        """Another scorer begins: what it asks for is its own, what others asked for is not."""
+        """Start the measurement of another scorer: only its own requests count."""
         for meter in self._meters.values():
             meter.fresh.clear()
 
     def spent(self) -> tuple[float | None, float | None]:
-        """Seconds and money since :meth:`start`; None where unknown."""
+        """Return seconds and money since :meth:`start`; None if unknown."""
         seconds: list[float | None] = [0.0]
         money: list[float | None] = [0.0]
         for meter in self._meters.values():
@@ -161,7 +160,7 @@ class _MeteredLlms(Llms):
 
 
 class _Meter:
-    """A service, with the money of the distinct answers it gave."""
+    """A service that records the cost of its distinct answers."""
 
     def __init__(self, real: LlmService) -> None:
         self.real = real
@@ -178,7 +177,7 @@ class _Meter:
         return replies
 
     async def reject(self, request: ChatRequest, account: Account) -> None:
-        """Measuring rejects nothing."""
+        """Do nothing: measurements reject no replies."""
 
 
 def _sum(values: Sequence[float | None]) -> float | None:

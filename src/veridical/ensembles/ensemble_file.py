@@ -1,8 +1,8 @@
-"""The file of a tuned ensemble: JSON, versioned, complete, and refused where anything is off.
+"""The file of a tuned ensemble: versioned, complete JSON, fully validated.
 
 ``veridical tune`` writes it; the scorers ``ensemble`` and ``famd``, policies and the drift check
-read it. It may come from anywhere, so nothing in it is trusted: types, ranges, sizes and how its
-parts fit together are checked when it is read.
+read it. It may come from anywhere, so it is not trusted: types, ranges, sizes and consistency are
+checked when it is read.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 MOST_BYTES = 16 << 20
 MOST_COMPONENTS = 64
 MOST_STRATA = 1000
-_ROUNDING = 1e-6  # of weights that add up to 1
+_ROUNDING = 1e-6  # tolerance for weights that add up to 1
 
 Method = Literal["weighted", "logistic", "boosted", "famd"]
 Share = Annotated[float, Field(ge=0, le=1)]
@@ -41,14 +41,14 @@ Name = Annotated[str, Field(min_length=1, max_length=4096)]
 
 
 class UntrustedPart(BaseModel):
-    """A part of a file that is not trusted."""
+    """A part of an untrusted file."""
 
     model_config = ConfigDict(
         frozen=True,
         extra="forbid",
         strict=True,
         allow_inf_nan=False,
-        defer_build=True,  # every start imports this, few read a file
+        defer_build=True,  # every start imports this, but few read a file
     )
 
 
@@ -56,10 +56,10 @@ class Component(UntrustedPart):
     """One scorer of the ensemble.
 
     Attributes:
-        scorer: its call, as :attr:`~veridical.core.registry.BoundScorer.spec` writes it.
-        part: which of its risks: the one of the ``response``, or, in ensembles of sentences, that
-            of the sentence's own ``unit``.
-        signature: that of its scores when the ensemble was tuned: models, prompts, parameters.
+        scorer: its call, as in :attr:`~veridical.core.registry.BoundScorer.spec`.
+        part: the risk used: that of the ``response`` or, in ensembles of sentences, that of the
+            sentence's own ``unit``.
+        signature: signature of its scores in tuning: models, prompts, parameters.
     """
 
     scorer: Name
@@ -68,13 +68,13 @@ class Component(UntrustedPart):
 
     @property
     def name(self) -> str:
-        """Distinct within the ensemble."""
+        """Name that is unique within the ensemble."""
         return self.scorer if self.part == "response" else f"{self.scorer}/unit"
 
 
 class Logistic(UntrustedPart):
-    """``log_odds = intercept + sum_i coefficients_i (x_i - mean_i) / scale_i``; a component that
-    is not scored takes its mean. Lists are in the order of the components."""
+    """``log_odds = intercept + sum_i coefficients_i (x_i - mean_i) / scale_i``. A component that is
+    not scored takes its mean. Lists are in the order of the components."""
 
     kind: Literal["logistic"] = "logistic"
     intercept: Number
@@ -86,8 +86,8 @@ class Logistic(UntrustedPart):
 class Tree(UntrustedPart):
     """A regression tree as arrays over its nodes, the root first.
 
-    A node with ``feature`` -1 is a leaf and gives ``value``. Elsewhere ``x <= threshold`` goes
-    ``left``, a larger one ``right``, one not scored ``left`` where ``missing_left`` says so.
+    A node with ``feature`` -1 is a leaf with ``value``. At other nodes ``x <= threshold`` goes
+    ``left``, a larger value ``right``, and a missing one ``left`` if ``missing_left`` is true.
     """
 
     feature: Annotated[tuple[Annotated[int, Field(ge=-1)], ...], Field(min_length=1)]
@@ -120,9 +120,9 @@ class Boosted(UntrustedPart):
 
 
 class Famd(UntrustedPart):
-    """First component of a factor analysis of mixed data, ``intercept + sum_i coefficients_i x_i``
-    with ``x_i`` cut at 0.5 where ``binary``, and the ``quantiles`` at which its ``values`` stand
-    in the fitted data (linear between them)."""
+    """First component of a factor analysis of mixed data.\n\nIt is ``intercept + sum_i
+    coefficients_i x_i`` with ``x_i`` cut at 0.5 if ``binary``. ``quantiles`` are those of its
+    ``values`` in the fitted data, interpolated linearly."""
 
     kind: Literal["famd"] = "famd"
     intercept: Number
@@ -145,8 +145,8 @@ Parameters = Annotated[Logistic | Boosted | Famd, Field(discriminator="kind")]
 
 
 class Promise(UntrustedPart):
-    """What a threshold guarantees: at most ``alpha`` of the accepted (risk <= ``threshold``) are
-    hallucinated, with probability 1 - ``delta``; or why nothing can be promised."""
+    """Guarantee of a threshold: at most ``alpha`` of the accepted (risk <= ``threshold``) are
+    hallucinated, with probability 1 - ``delta``; or the reason why there is no guarantee."""
 
     method: Literal["ltt", "crc"]
     alpha: Annotated[float, Field(gt=0, lt=1)]
@@ -160,15 +160,16 @@ class Promise(UntrustedPart):
 
 
 class Fit(UntrustedPart):
-    """What was fitted, on all graded records or on those of one stratum.
+    """A fit to all graded records or to those of one stratum.
 
     Attributes:
-        weights: by component name, at least 0, adding up to 1; of the method ``weighted``.
-        parameters: of the other methods.
+        weights: weights by component name, at least 0, adding up to 1; for the method
+            ``weighted``.
+        parameters: parameters of the other methods.
         calibration: applied last (see :class:`veridical.stats.calibration.Calibration`).
-        threshold: a risk at or above which the answer counts as hallucinated; like ``guarantee``,
+        threshold: risk at or above which the answer counts as hallucinated; like ``guarantee``,
             on the scale of the calibrated risk.
-        n, positive: records (or sentences) fitted on, and hallucinated ones among them.
+        n, positive: fitted records (or sentences), and hallucinated ones among them.
     """
 
     weights: dict[Name, Share] | None = None
@@ -181,10 +182,11 @@ class Fit(UntrustedPart):
 
 
 class Strata(UntrustedPart):
-    """Fits by the values of a field of the records' ``meta``; others have the overall fit.
+    """Fits by the values of a field of the records' ``meta``; other records use the overall fit.
 
-    ``simultaneous``: the guarantees of all of them hold at once with probability 1 minus this;
-    None where each holds by itself."""
+    ``simultaneous``: all guarantees hold together with probability 1 minus this; None if each holds
+    separately.
+    """
 
     by: Name
     of: Annotated[dict[Name, Fit], Field(max_length=MOST_STRATA)]
@@ -192,7 +194,7 @@ class Strata(UntrustedPart):
 
 
 class StoredObjective(UntrustedPart):
-    """What the weights were chosen by, and the class whose precision and recall are meant."""
+    """Objective of the weights, and the positive class of precision and recall."""
 
     name: Name
     joint: bool = False
@@ -201,7 +203,7 @@ class StoredObjective(UntrustedPart):
 
 
 class FittedOn(UntrustedPart):
-    """The graded data: n units, ``positive`` of them hallucinated, and what graded them."""
+    """The graded data: n units, ``positive`` of them hallucinated, and the source of the labels."""
 
     file: Text
     fingerprint: Text
@@ -220,7 +222,7 @@ class StoredFigure(UntrustedPart):
 
 
 class Honest(UntrustedPart):
-    """Out-of-fold figures: the ensemble's, beside those of each component on the same rows."""
+    """Out-of-fold figures of the ensemble and of each component, on the same rows."""
 
     metric: Name
     folds: Count
@@ -233,9 +235,12 @@ class Honest(UntrustedPart):
 
 
 class Reference(UntrustedPart):
-    """How risks were spread when it was tuned, for the drift check: for each component, and for
-    ``ensemble``, quantiles at even steps from the least to the largest, the share that was not
-    scored, and how many independent targets the scored ones count for (without: all)."""
+    """Distribution of risks in tuning, for the drift check.
+
+    For each component, and for ``ensemble``, it has quantiles at even steps from the least to the
+    largest, the share that was not scored, and the number of independent targets for which the
+    scored ones count (default: all).
+    """
 
     n: Count
     quantiles: dict[Name, Annotated[tuple[Share, ...], Field(max_length=1001)]]
@@ -253,9 +258,10 @@ class Ensemble(UntrustedPart):
     """A tuned ensemble.
 
     Attributes:
-        version: of veridical, that wrote it.
-        level: what was fitted: risks of responses, or of their sentences.
-        models, prompts: what its components asked, for the reader; their signatures bind.
+        version: version of veridical that wrote it.
+        level: unit of the fit: responses, or their sentences.
+        models, prompts: models and prompts of its components, for information; their signatures
+            are binding.
     """
 
     veridical_ensemble: Literal[1] = 1
@@ -274,15 +280,15 @@ class Ensemble(UntrustedPart):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The components' names, in order."""
+        """Names of the components, in order."""
         return tuple(c.name for c in self.components)
 
     @cached_property
     def scorers(self) -> dict[str, BoundScorer]:
-        """The components' scorers by their text in the file.
+        """Scorers of the components by their text in the file.
 
         Raises:
-            UsageError: one is unknown here, is another version of it, or is an ensemble itself.
+            UsageError: a scorer is unknown, has another version, or is an ensemble itself.
         """
         from veridical.core.registry import REGISTRY
 
@@ -290,19 +296,20 @@ class Ensemble(UntrustedPart):
         for component in self.components:
             bound = REGISTRY.parse(component.scorer)
             if len(bound) != 1:
-                raise UsageError(f"component {component.scorer!r} is not one scorer")
-            if bound[0].scorer.parts is not None:  # perhaps of this very file
-                raise UsageError(f"component {component.scorer!r} is made of other scorers")
+                raise UsageError(f"component {component.scorer!r} is not a single scorer")
+            if bound[0].scorer.parts is not None:  # possibly of this file
+                raise UsageError(f"component {component.scorer!r} is an ensemble itself")
             if not bound[0].may_sign(component.signature):
                 raise UsageError(
                     f"component {component.scorer!r} was tuned as {component.signature!r}, "
-                    f"and is {bound[0].signature()!r} now: tune again"
+                    f"but is {bound[0].signature()!r} now; tune again"
                 )
             scorers[component.scorer] = bound[0]
         return scorers
 
     def fit_of(self, stratum: str | None) -> Fit:
-        """The fit for a record of that stratum; the overall one where it has none of its own."""
+        """Return the fit for a record of a stratum; the overall one unless the stratum has its
+        own."""
         if self.strata is None or stratum is None:
             return self.fit
         return self.strata.of.get(stratum, self.fit)
@@ -310,7 +317,7 @@ class Ensemble(UntrustedPart):
     @model_validator(mode="after")
     def _consistent(self) -> Ensemble:
         if len(set(self.names)) != len(self.names):
-            raise ValueError("a component is there twice")
+            raise ValueError("a component occurs twice")
         if self.level == "response" and any(c.part == "unit" for c in self.components):
             raise ValueError("an ensemble of responses has no unit components")
         for fit in (self.fit, *(self.strata.of.values() if self.strata else ())):
@@ -338,12 +345,12 @@ class Ensemble(UntrustedPart):
 
 
 def read(name: str | Path) -> tuple[Ensemble, str]:
-    """The ensemble in the file of that path, and the version of its content (8 hexadecimal digits).
+    """Read the ensemble in a file, and the version of its content (8 hexadecimal digits).
 
-    The path may end in ``@`` and the version that it must have.
+    The path may end in ``@`` and the required version.
 
     Raises:
-        UsageError: the file cannot be read, is no ensemble, or has changed.
+        UsageError: the file cannot be read, is not an ensemble, or has changed.
     """
     return read_trained(
         name,
@@ -354,7 +361,7 @@ def read(name: str | Path) -> tuple[Ensemble, str]:
     )
 
 
-#: Annotation of a scorer's ``file`` parameter: read and checked when the scorer is bound, and
+#: Annotation of a scorer's ``file`` parameter: read and validated when the scorer is bound, and
 #: pinned to the file's content.
 EnsembleFile = Annotated[str, AfterValidator(lambda name: pinned(name, read(name)[1]))]
 
@@ -362,7 +369,7 @@ EnsembleFile = Annotated[str, AfterValidator(lambda name: pinned(name, read(name
 def _fits(parameters: Logistic | Boosted | Famd, k: int) -> None:
     if isinstance(parameters, Boosted):
         if any(f >= k for tree in parameters.trees for f in tree.feature):
-            raise ValueError("a tree asks for a component that is not there")
+            raise ValueError("a tree refers to a component that does not exist")
         return
     columns: Mapping[str, Any] = parameters.model_dump(
         include={"coefficients", "mean", "scale", "binary"}

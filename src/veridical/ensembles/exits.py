@@ -1,13 +1,13 @@
-"""Where a cascade stops: two thresholds a tier, so that AUROC falls by no more than is allowed.
+"""Exits of a cascade: two thresholds per tier, with a bounded loss of AUROC.
 
-A record whose risk after tier t is at or under ``low[t]``, or at or over ``high[t]``, stops there
-with that risk; the others go on to the next tier. Since AUROC compares records that stopped at
-different tiers, the risks of all tiers must be on one scale: probabilities.
+A record with a risk after tier t of at most ``low[t]``, or at least ``high[t]``, stops there with
+that risk; the others continue to the next tier. AUROC compares records that stopped at different
+tiers, so the risks of all tiers must be on one scale: probabilities.
 
-The cost falls, and AUROC with it, as thresholds close in. Neither is smooth, so there is no
-gradient to follow: pairs of thresholds are tried, tier by tier, for the highest ``margin - price *
-cost`` until no tier's pair can be bettered, and the price is halved in on the cheapest thresholds
-whose margin is not negative. A last round tries finer steps around these.
+As thresholds close in, the cost falls, and AUROC with it. Neither is smooth, so there is no
+gradient to follow. Pairs of thresholds are tried, tier by tier, for the highest ``margin - price *
+cost``, until no tier's pair can be improved. The price is bisected to find the cheapest thresholds
+with a margin of at least 0. A last round tries finer steps around these.
 """
 
 from __future__ import annotations
@@ -20,23 +20,23 @@ from numpy.typing import NDArray
 
 from veridical.arrays import Floats, Ints
 
-_LEVELS = 12  # places for a threshold, coarse
-_FINER = 8  # steps that a coarse one is cut into
-_PRICES = 10  # halvings of the price, on a scale of its logarithm
-_DEAREST = 1e3  # AUROC that the whole cost is worth: all stop at once
-_ROUNDS = 20  # of all tiers; two or three are the rule
+_LEVELS = 12  # coarse candidates for a threshold
+_FINER = 8  # fine steps per coarse step
+_PRICES = 10  # bisections of the price, on a logarithmic scale
+_DEAREST = 1e3  # AUROC value of the whole cost at the maximum price: all records stop at once
+_ROUNDS = 20  # maximum rounds over all tiers; two or three are usual
 
 
 @dataclass(frozen=True)
 class Exits:
-    """Thresholds of all tiers but the last: (T - 1,) each; -inf and inf where there is none."""
+    """Thresholds of all tiers except the last: (T - 1,) each; -inf and inf without an exit."""
 
     low: tuple[float, ...]
     high: tuple[float, ...]
 
     def stops(self, risks: Floats) -> Ints:
-        """(n,) the tier at which each record stops, of (n, T) risks after each tier; NaN, where
-        nothing was scored by then, goes on."""
+        """Return (n,) the tier at which each record stops, from (n, T) risks after each tier; NaN
+        (nothing scored yet) continues."""
         tier = np.full(len(risks), risks.shape[1] - 1)
         for t in reversed(range(len(self.low))):
             tier[(risks[:, t] <= self.low[t]) | (risks[:, t] >= self.high[t])] = t
@@ -44,8 +44,8 @@ class Exits:
 
 
 def newest(risks: Floats) -> Floats:
-    """(n, T) with what each record ends where it stops at a tier: the newest of its risks, 0.5
-    where nothing was scored by then."""
+    """Return (n, T) the final risk of each record if it stops at a tier: the latest of its risks,
+    0.5 if nothing was scored yet."""
     latest = risks.copy()
     for t in range(1, latest.shape[1]):
         latest[:, t] = np.where(np.isnan(latest[:, t]), latest[:, t - 1], latest[:, t])
@@ -54,16 +54,16 @@ def newest(risks: Floats) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class ExitProblem:
-    """What thresholds are sought for.
+    """Inputs of the search for thresholds.
 
     Attributes:
-        risks: (n, T) probabilities after each tier; NaN where nothing was scored by then.
-        full: (n,) of the ensemble that AUROC is measured by; no NaN.
-        costs: (T,) of each tier a record, as shares of the cost of the full ensemble.
-        labels: (n,) 0 or 1, both of them there.
+        risks: (n, T) probabilities after each tier; NaN if nothing was scored yet.
+        full: (n,) risks of the ensemble for the reference AUROC; no NaN.
+        costs: (T,) cost of each tier per record, as shares of the full ensemble's cost.
+        labels: (n,) 0 or 1, both present.
         groups: (n,) the independent unit of each record.
-        keep: the share of the full ensemble's AUROC to keep, in (0, 1].
-        z: standard errors by which it is to be kept; 0 for the estimate itself.
+        keep: share of the full ensemble's AUROC to keep, in (0, 1].
+        z: standard errors of the required margin; 0 for the estimate itself.
     """
 
     risks: Floats
@@ -101,8 +101,9 @@ class ExitProblem:
         return member.astype(np.int64), len(units)
 
     def _placements(self, ranks: Ints, count: int) -> tuple[Floats, Floats]:
-        """For each hallucinated record the share of the others under it, for each other the share
-        of the hallucinated over it; ties half. The mean of either is AUROC (DeLong 1988)."""
+        """Return for each hallucinated record the share of the others below it, for each other the
+        share of the hallucinated above it; ties count half. The mean of either is AUROC (DeLong
+        1988)."""
         bad, good = (ranks[which] for which in self._kinds)
         others = np.bincount(good, minlength=count)
         worse = np.bincount(bad, minlength=count)
@@ -111,9 +112,11 @@ class ExitProblem:
         return under[bad], over[good]
 
     def margin(self, tier: Ints) -> float:
-        """AUROC of records that stop at ``tier`` (n,), less ``keep`` times that of the full
-        ensemble, less ``z`` standard errors of this difference: DeLong's, of whole groups
-        (Obuchowski 1997)."""
+        """Return the margin of records that stop at ``tier`` (n,).
+
+        It is their AUROC, less ``keep`` times that of the full ensemble, less ``z`` standard errors
+        of this difference: DeLong's, for whole groups (Obuchowski 1997).
+        """
         under, over = self._placed(tier)
         under, over = under - self._least[0], over - self._least[1]
         m, n = len(under), len(over)
@@ -135,17 +138,17 @@ class ExitProblem:
         return self._placements(ranks[np.arange(len(tier)), tier], count)
 
     def cost(self, tier: Ints) -> float:
-        """Mean cost, as a share of the full ensemble's."""
+        """Return the mean cost, as a share of the full ensemble's."""
         return float(self.total[tier].mean())
 
     def auroc(self, tier: Ints) -> float:
-        """AUROC of records that stop at ``tier``."""
+        """Return the AUROC of records that stop at ``tier``."""
         return float(self._placed(tier)[0].mean())
 
 
 @dataclass(frozen=True)
 class FoundExits:
-    """The cheapest thresholds that were found, their cost and margin."""
+    """The cheapest thresholds found, with their cost and margin."""
 
     exits: Exits
     cost: float
@@ -153,7 +156,7 @@ class FoundExits:
 
 
 def find(problem: ExitProblem) -> FoundExits | None:
-    """The cheapest thresholds whose margin is not negative; None where even a cascade that never
+    """Find the cheapest thresholds with a margin of at least 0; None if even a cascade that never
     stops early has a negative one."""
     return _Search(problem).run()
 
@@ -184,7 +187,7 @@ class _Search:
         return self.best
 
     def _try(self, exits: Exits) -> tuple[float, float]:
-        """Margin and cost; kept where it is the best so far."""
+        """Return margin and cost, and remember the best exits so far."""
         if exits in self._known:
             return self._known[exits]
         tier = exits.stops(self.problem.risks)
@@ -196,8 +199,8 @@ class _Search:
         return margin, cost
 
     def _climb(self, exits: Exits, price: float) -> bool:
-        """Improve ``exits`` tier by tier for ``margin - price * cost``; whether they end up with a
-        margin that is not negative."""
+        """Improve ``exits`` tier by tier for ``margin - price * cost``; return True if the final
+        margin is at least 0."""
         margin, cost = self._try(exits)
         value = margin - price * cost
         for _ in range(_ROUNDS):
@@ -226,8 +229,8 @@ class _Search:
                 return
 
     def _cuts(self, exits: Exits, t: int, levels: int) -> Floats:
-        """Ascending places for a threshold of tier ``t``: midway between neighbouring risks of
-        the records that reach it, at most ``levels`` of them, evenly by rank."""
+        """Return ascending candidates for a threshold of tier ``t``: midway between neighbouring
+        risks of the records that reach it, at most ``levels``, evenly by rank."""
         here = self.problem.risks[exits.stops(self.problem.risks) >= t, t]
         values = np.sort(here[~np.isnan(here)])
         if not len(values):
@@ -242,7 +245,8 @@ class _Search:
 
 
 def _pairs(exits: Exits, t: int, lows: Floats, highs: Floats) -> list[Exits]:
-    """``exits`` with every pair of thresholds at tier ``t`` that leaves room between them."""
+    """Return ``exits`` with every pair of thresholds at tier ``t`` that leaves room between
+    them."""
     pairs = []
     for low in (-np.inf, *lows.tolist()):
         for high in (*highs.tolist(), np.inf):
@@ -257,7 +261,7 @@ def _pairs(exits: Exits, t: int, lows: Floats, highs: Floats) -> list[Exits]:
 
 
 def _near(cuts: Floats, at: float) -> Floats:
-    """The cuts within a coarse step of ``at``."""
+    """Return the cuts within a coarse step of ``at``."""
     place = int(np.searchsorted(cuts, at))
     near: Floats = cuts[max(0, place - _FINER) : place + _FINER + 1]
     return near

@@ -1,4 +1,4 @@
-"""FAMD without labels, as a function of one record: fitted once, then applied to any."""
+"""FAMD without labels: fitted once, then applied to single records."""
 
 from __future__ import annotations
 
@@ -10,25 +10,26 @@ from veridical.arrays import Floats
 from veridical.ensembles.ensemble_file import Famd
 from veridical.errors import UsageError
 
-_POINTS = 1001  # of the table of quantiles
-_DIGITS = 10  # of a component: what differs by rounding only is tied
+_POINTS = 1001  # entries of the quantile table
+_DIGITS = 10  # decimals of a component; rounding differences are ties
 
 
 def fit(risks: Floats, binary: Sequence[bool]) -> Famd:
-    """The first component of a factor analysis of mixed data (Pagès 2004), the ensemble of Mirage
-    (section 2), turned to grow with the mean of the scorers' ranks. No labels are used.
+    """Fit the first component of a factor analysis of mixed data (Pagès 2004).
 
-    For numbers and two-valued verdicts the component is a linear function of them, so it is kept
-    as one. On the rows fitted it gives what :func:`veridical.stats.famd.famd` does,
-    up to the steps of the table where they have more than 1001 distinct values.
+    This is the ensemble of Mirage (section 2), oriented to grow with the mean of the scorers'
+    ranks. No labels are used. For numbers and two-valued verdicts the component is a linear
+    function of them, and is stored as one. On the fitted rows it equals
+    :func:`veridical.stats.famd.famd`, up to the steps of the table if they have more than 1001
+    distinct values.
 
     Args:
-        risks: (n, k); NaN is not scored. Rows with any are left out of the fit.
-        binary: (k,) which columns are verdicts, which enter as categories, cut at 0.5.
+        risks: (n, k); NaN is not scored. Rows with NaN are left out of the fit.
+        binary: (k,) True for verdicts, which enter as categories, cut at 0.5.
 
     Raises:
-        UsageError: fewer than two columns or three whole rows, or the ``meta`` extra is not
-            installed.
+        UsageError: there are fewer than two columns or three complete rows, or the ``meta`` extra
+            is not installed.
     """
     from veridical.stats.famd import first_component, ranks
 
@@ -36,7 +37,7 @@ def fit(risks: Floats, binary: Sequence[bool]) -> Famd:
     whole = risks[~np.isnan(risks).any(axis=1)]
     if k < 2 or len(whole) < 3:
         raise UsageError(
-            f"famd needs two scorers or more and three records that all of them score; it has "
+            f"famd requires at least two scorers and three records that all of them score, not "
             f"{k} scorers and {len(whole)} such records"
         )
     x = _cut(whole, binary)
@@ -66,8 +67,8 @@ def fit(risks: Floats, binary: Sequence[bool]) -> Famd:
 
 
 def predict(parameters: Famd, risks: Floats) -> Floats:
-    """(n,) quantiles, in [0, 1], of the component of (n, k) risks. What is not scored (NaN) takes
-    its mean in the fitted data."""
+    """Return (n,) quantiles, in [0, 1], of the component of (n, k) risks. A missing risk (NaN)
+    takes its mean in the fitted data."""
     binary = parameters.binary
     mean = np.array(parameters.mean)
     x = np.where(np.isnan(risks), mean, _cut(risks, binary))

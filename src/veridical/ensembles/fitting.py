@@ -1,4 +1,4 @@
-"""One fit of an ensemble to graded answers: what to fit, and what was fitted."""
+"""Fits of an ensemble to graded answers, and their recipe."""
 
 from __future__ import annotations
 
@@ -28,30 +28,30 @@ if TYPE_CHECKING:
 
 
 LEARNED = ("weighted", "logistic", "boosted", "famd")
-#: What a threshold is fitted to where the objective has none (eq. 22).
+#: Objective of a threshold if the recipe's objective has none (eq. 22).
 THRESHOLD_OBJECTIVE = "f1"
-#: Right and hallucinated targets that a stratum needs for a fit of its own.
+#: Minimum right, and minimum hallucinated, targets of a stratum for its own fit.
 FEWEST = 20
-#: Components that weights are searched for at most.
+#: Maximum components in a weight search.
 MOST = 12
-_COPY = 0.98  # rank correlation from which one of two components is enough
-_INNER = 5  # folds by which stacked risks are made out of sample
+_COPY = 0.98  # rank correlation at or above which one of two components suffices
+_INNER = 5  # folds for out-of-fold stacked risks
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """What is fitted, and by what.
+    """Method and objective of a fit.
 
     Attributes:
-        method: weighted mean, or one of the learned ones.
-        objective: name in :data:`~veridical.stats.objectives.OBJECTIVES`; of the weights, and of
-            the threshold where it has one. Learned methods have their own loss for the former.
-        joint: weights and threshold together (eq. 23).
-        calibrate: method of :mod:`veridical.stats.calibration`; None for none.
-        seed: of search, folds and trees.
+        method: weighted mean, or one of the learned methods.
+        objective: name in :data:`~veridical.stats.objectives.OBJECTIVES`, for the weights and, if
+            applicable, the threshold. Learned methods have their own loss instead of the former.
+        joint: weights and threshold jointly (eq. 23).
+        calibrate: method of :mod:`veridical.stats.calibration`; None for no calibration.
+        seed: seed of search, folds and trees.
         positive: the class that objective and threshold are to find.
-        min_precision: the threshold is that of the highest recall of this class at which its
-            precision is at least this; None: by the objective.
+        min_precision: minimum precision of this class; the threshold then has the highest recall
+            that reaches it. None: by the objective.
     """
 
     method: Method = "weighted"
@@ -64,9 +64,10 @@ class Recipe:
     min_precision: float | None = None
 
     def check(self) -> None:
-        """
+        """Check that the recipe is valid and consistent.
+
         Raises:
-            UsageError: something in it is unknown, or does not go with the rest.
+            UsageError: a value is unknown, or values cannot be combined.
         """
         objective = objective_named(self.objective)
         check_beta(self.beta)
@@ -81,27 +82,27 @@ class Recipe:
             )
         if self.min_precision is not None and not 0 < self.min_precision <= 1:
             raise UsageError(
-                f"{option_named('min_precision')} is a fraction above 0, at most 1, not "
+                f"{option_named('min_precision')} must be above 0 and at most 1, not "
                 f"{self.min_precision:g}"
             )
         if self.min_precision is not None and self.joint:
             raise UsageError(
-                f"{option_named('joint')} finds a threshold with the weights, so it does not go "
+                f"{option_named('joint')} determines the threshold, so it cannot be combined "
                 f"with {option_named('min_precision')}"
             )
         if self.joint and self.method != "weighted":
             raise UsageError(
-                f"{option_named('joint')} tunes weights, and method {self.method!r} has none"
+                f"{option_named('joint')} tunes weights, which method {self.method!r} does not have"
             )
         if self.joint and not objective.needs_threshold:
             raise UsageError(
-                f"{option_named('joint')} needs an objective with a threshold (f1, f_beta, "
+                f"{option_named('joint')} requires an objective with a threshold (f1, f_beta, "
                 f"balanced_accuracy, accuracy), not {self.objective!r}"
             )
 
     @property
     def threshold_objective(self) -> str:
-        """What a threshold is fitted to."""
+        """Objective of the threshold."""
         needs = objective_named(self.objective).needs_threshold
         return self.objective if needs else THRESHOLD_OBJECTIVE
 
@@ -118,16 +119,16 @@ class Fitted:
     positive: int
 
     def order(self, risks: Floats) -> Floats:
-        """(n,) risks before calibration, of (n, k); NaN where no component (of weight) is
-        scored."""
+        """Return (n,) risks before calibration, from (n, k) risks; NaN if no component (of weight)
+        is scored."""
         return combined(self.weights, self.parameters, risks)
 
     def calibrated(self, order: Floats) -> Floats:
-        """(n,) risks as they are given out."""
+        """Return (n,) final risks."""
         return order if self.calibration is None else self.calibration.apply(order)
 
     def as_fit(self, names: tuple[str, ...], guarantee: Promise | None = None) -> Fit:
-        """The fit as the file keeps it."""
+        """Return the fit in the file's form."""
         by_name = None
         if self.weights is not None:
             by_name = dict(zip(names, self.weights.tolist(), strict=True))
@@ -144,20 +145,20 @@ class Fitted:
 
 @dataclass(frozen=True, eq=False)
 class Fits:
-    """The fit to all targets, and those to single strata that have enough of their own."""
+    """The fit to all targets, and fits to single strata with enough targets."""
 
     overall: Fitted
     of: Mapping[str, Fitted] = field(default_factory=dict)
 
     def order(self, graded: Graded) -> Floats:
-        """(n,) risks before calibration."""
+        """Return (n,) risks before calibration."""
         order = self.overall.order(graded.risks)
         for fitted, mask in self._by_stratum(graded):
             order[mask] = fitted.order(graded.risks[mask])
         return order
 
     def risk(self, graded: Graded) -> Floats:
-        """(n,) risks as they are given out."""
+        """Return (n,) final risks."""
         order = self.order(graded)
         risk = self.overall.calibrated(order)
         for fitted, mask in self._by_stratum(graded):
@@ -165,7 +166,7 @@ class Fits:
         return risk
 
     def called(self, graded: Graded) -> NDArray[np.bool_]:
-        """(n,) which are called hallucinated; none where there is no risk."""
+        """Return (n,) True if classified as hallucinated; False without a risk."""
         risk = self.risk(graded)
         called = risk >= _cut(self.overall)
         for fitted, mask in self._by_stratum(graded):
@@ -173,7 +174,7 @@ class Fits:
         return called
 
     def without(self, i: int) -> Fits:
-        """The weights that the other components have, to search on from."""
+        """Return the weights without component ``i``, as the start of a search."""
         return Fits(_without(self.overall, i), {n: _without(f, i) for n, f in self.of.items()})
 
     def _by_stratum(self, graded: Graded) -> list[tuple[Fitted, NDArray[np.bool_]]]:
@@ -192,12 +193,12 @@ def _without(fitted: Fitted, i: int) -> Fitted:
 
 
 def fit(graded: Graded, recipe: Recipe, start: Fits | None = None, *, decide: bool = True) -> Fits:
-    """Fit to all targets, and again to each stratum with :data:`FEWEST` targets of both kinds.
+    """Fit to all targets, and again to each stratum with :data:`FEWEST` targets of both classes.
 
     Args:
-        start: fits to much the same targets, whose weights the search goes on from.
-        decide: whether calibration and threshold are fitted too; without, only the order of risks
-            is to be used.
+        start: fits to similar targets, whose weights are the start of the search.
+        decide: True to fit calibration and threshold too; without, only the order of risks is
+            used.
 
     Raises:
         UsageError: an extra is not installed.
@@ -218,11 +219,10 @@ def fit(graded: Graded, recipe: Recipe, start: Fits | None = None, *, decide: bo
 def fit_one(
     graded: Graded, recipe: Recipe, start: Fitted | None = None, *, decide: bool = True
 ) -> Fitted:
-    """One fit to all the targets.
+    """Fit to all targets.
 
-    Threshold and calibration of weights are fitted to the very targets that the weights are
-    (eq. 22); those of stacked models, which fit them too closely for that, to risks that each
-    come from a model of the other folds.
+    Threshold and calibration of weights are fitted to the same targets as the weights (eq. 22).
+    Stacked models fit these too closely, so theirs are fitted to out-of-fold risks.
     """
     fitted = _model(graded, recipe, start)
     if not decide:
@@ -240,7 +240,7 @@ def fit_one(
     risk = fitted.calibrated(order[scored])
     if recipe.joint and fitted.threshold is not None:
         # The cut was found on the scale before calibration, which keeps the order: the cut that
-        # parts the same answers lies between their calibrated risks.
+        # separates the same answers lies between their calibrated risks.
         threshold = _carried(order[scored], risk, fitted.threshold)
     else:
         threshold = best_threshold(
@@ -255,7 +255,7 @@ def fit_one(
 
 
 def _model(graded: Graded, recipe: Recipe, start: Fitted | None = None) -> Fitted:
-    """Weights or parameters, and the threshold that came with joint weights."""
+    """Return weights or parameters, and the threshold of joint weights."""
     risks, labels = graded.risks, graded.labels
     n, positive = len(labels), int(labels.sum())
     if recipe.method == "weighted":
@@ -276,7 +276,7 @@ def _model(graded: Graded, recipe: Recipe, start: Fitted | None = None) -> Fitte
         whole = np.zeros(risks.shape[1])
         whole[chosen] = searched.weights
         return Fitted(whole, None, None, searched.threshold, n, positive)
-    # A column that is scored nowhere here says nothing: as a constant it gets no say.
+    # a column without any score here is uninformative: as a constant it has no effect
     risks = np.where(np.isnan(risks).all(axis=0), 0.5, risks)
     parameters: Logistic | Boosted | Famd
     if recipe.method == "famd":
@@ -289,8 +289,8 @@ def _model(graded: Graded, recipe: Recipe, start: Fitted | None = None) -> Fitte
 
 
 def promising(risks: Floats, labels: Floats) -> Ints:
-    """The components that weights are searched for: those scored anywhere, and of more than
-    :data:`MOST` those of the highest AUROC alone, near copies of a better one left out."""
+    """Return the components for a weight search: those with any score and, of more than
+    :data:`MOST`, those with the highest AUROC alone, without near copies of a better one."""
     from scipy.stats import rankdata
 
     from veridical.stats.metrics.ranking import auroc
@@ -311,7 +311,7 @@ def promising(risks: Floats, labels: Floats) -> Ints:
 
 
 def verdicts(risks: Floats) -> list[bool]:
-    """(k,) which columns hold yes or no, 0 or 1, instead of degrees."""
+    """Return (k,) True for columns of verdicts (0 or 1) instead of degrees."""
     return [bool(np.isin(column[~np.isnan(column)], (0.0, 1.0)).all()) for column in risks.T]
 
 
@@ -327,7 +327,7 @@ def _out_of_fold(graded: Graded, recipe: Recipe) -> Floats:
 
 
 def _carried(order: Floats, risk: Floats, threshold: float) -> float:
-    """The threshold on the calibrated scale of one on the scale before."""
+    """Convert a threshold to the calibrated scale."""
     if risk is order:
         return threshold
     called = np.asarray(order >= threshold)
@@ -340,5 +340,5 @@ def _carried(order: Floats, risk: Floats, threshold: float) -> float:
 
 
 def folds(graded: Graded, count: int, seed: int) -> Ints:
-    """(n,) the fold of each target, each fold with its part of strata and hallucinated ones."""
+    """Return (n,) the fold of each target; folds are balanced by strata and labels."""
     return grouped_folds(graded.groups, count, seed, labels=graded.labels, strata=graded.strata)

@@ -1,4 +1,4 @@
-"""Graded answers: what each scorer said, beside what was right. What tuning learns from."""
+"""Graded answers: risks of each scorer with labels, the input of tuning."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 Level = Literal["response", "sentence"]
 Part = Literal["response", "unit"]
 
-#: Decimals of a risk: what differs by less is a tie (contract section 7.5).
+#: Decimals of a risk; smaller differences are ties (contract section 7.5).
 DIGITS = 6
-#: Ending of a component's name that stands for its risk of a sentence.
+#: Suffix of a component's name for its risk of a sentence.
 UNIT = "/unit"
 _UNLABELLED: dict[Level, str] = {"response": "no label", "sentence": "no unit_labels"}
 
@@ -35,19 +35,19 @@ class Graded:
     """Labelled targets (responses, or labelled units of them) and their risks by each scorer.
 
     Attributes:
-        scorers: (k,) calls as text, such as ``ngram(n=2)``; at level ``sentence`` one's risk of
-            the whole response, or with ``/unit`` after it that of the sentence.
-        risks: (n, k) from 0 to 1, 1 worst; NaN where the scorer gave none.
+        scorers: (k,) calls as text, such as ``ngram(n=2)``. At level ``sentence`` it is the risk of
+            the whole response, or with the suffix ``/unit`` that of the sentence.
+        risks: (n, k) from 0 to 1, 1 worst; NaN if not scored.
         labels: (n,) 1 hallucinated, 0 right.
-        groups: (n,) number of the independent unit: targets of one unit are never parted.
-        strata: (n,) the value of the field that ``by`` named, "" where a record has none; None
-            without ``by``.
+        groups: (n,) number of the independent unit: targets of one unit are never separated.
+        strata: (n,) value of the field named by ``by``, "" if a record has none; None without
+            ``by``.
         rows: (n,) row of the input.
-        level: what the targets are.
-        signatures: (k,) of the scores, "" where a scorer gave none at all.
-        degrees: (n,) the labels as given, from 0 to 1, such as the share of an answer that is
-            wrong; None where they are ``labels``.
-        untuned: (n,) risks of the default ensemble, to compare with; None where it was not run.
+        level: kind of the targets.
+        signatures: (k,) signatures of the scores, "" if a scorer gave no score.
+        degrees: (n,) the original labels from 0 to 1, such as the share of an answer that is
+            wrong; None if they equal ``labels``.
+        untuned: (n,) risks of the default ensemble, for comparison; None if it was not run.
     """
 
     scorers: tuple[str, ...]
@@ -78,7 +78,7 @@ class Graded:
         strata: Sequence[str] | None = None,
         level: Level = "response",
     ) -> Graded:
-        """A table made of columns: scorer -> (n,) risks; a label of at least 0.5 counts as 1.
+        """Make a table from columns: scorer -> (n,) risks; a label of at least 0.5 counts as 1.
 
         Without ``groups`` every target is independent. Signatures are the scorers' calls.
         """
@@ -102,11 +102,11 @@ class Graded:
 
     @property
     def positives(self) -> int:
-        """How many targets are hallucinated."""
+        """Number of hallucinated targets."""
         return int(self.labels.sum())
 
     def take(self, which: NDArray[Any]) -> Graded:
-        """The targets of a mask, or of positions."""
+        """Return the targets of a mask, or of positions."""
         where = np.flatnonzero(which) if which.dtype == np.bool_ else which
         strata = None if self.strata is None else tuple(self.strata[i] for i in where.tolist())
         return replace(
@@ -121,10 +121,10 @@ class Graded:
         )
 
     def with_untuned(self, name: str) -> Graded:
-        """Return the table with the scorer ``name`` apart, to compare with.
+        """Return the table with the scorer ``name`` moved to ``untuned``, for comparison.
 
         Raises:
-            ValueError: it is not there.
+            ValueError: there is no such scorer.
         """
         part = name + UNIT if self.level == "sentence" and name + UNIT in self.scorers else name
         others = [s for s in self.scorers if s not in (name, name + UNIT)]
@@ -132,10 +132,10 @@ class Graded:
         return replace(self.select(others), untuned=untuned)
 
     def select(self, scorers: Sequence[str]) -> Graded:
-        """A table of these scorers only, in this order.
+        """Return a table of these scorers only, in this order.
 
         Raises:
-            ValueError: one is not there.
+            ValueError: there is no such scorer.
         """
         at = [self.scorers.index(name) for name in scorers]
         return replace(
@@ -153,21 +153,21 @@ def gather(
     by: str | None = None,
     labels: Mapping[int, float | None] | None = None,
 ) -> tuple[Graded, dict[str, int]]:
-    """The graded answers of a finished run, and why records are not among them.
+    """Collect the graded answers of a finished run, and the reasons for left-out records.
 
-    Targets at level ``sentence`` are the records' ``unit_labels``. A scorer has there the risk it
-    gives the whole response, and, where it has units, that of the unit with the same boundaries,
-    else the highest of those that overlap it (contract section 6).
+    Targets at level ``sentence`` are the records' ``unit_labels``. A scorer has there its risk of
+    the whole response and, if it has units, that of the unit with the same boundaries, or else the
+    highest risk of overlapping units (contract section 6).
 
     Args:
-        by: field of ``meta`` that names each record's stratum.
-        labels: row -> label, instead of the records' own; None where there is none.
+        by: field of ``meta`` with each record's stratum.
+        labels: row -> label, instead of the records' own; None without a label.
 
     Returns:
         The targets in input order, and reason -> number of records left out, bad rows included.
 
     Raises:
-        UsageError: ``by`` names something that is no text or number, or no record has it.
+        UsageError: the field ``by`` is not a text or number, or no record has it.
     """
     columns = _columns(results, level)
     risks: list[list[float]] = []
@@ -218,8 +218,8 @@ def gather(
 
 
 def every_sentence(results: RunResults, graded: Graded) -> Graded:
-    """All sentences of the records of ``graded``, labelled or not, with the same scorers' risks,
-    as ``check`` meets them; the labels are NaN."""
+    """Return all sentences of the records of ``graded``, labelled or not, with the risks of the
+    same scorers, as in ``check``; the labels are NaN."""
     at = dict(zip(graded.rows.tolist(), range(len(graded)), strict=True))
     by_name = {column[1]: column for column in _columns(results, "sentence")}
     columns = [by_name[name] for name in graded.scorers]
@@ -242,8 +242,7 @@ def _degrees(truth: Floats) -> Floats | None:
 
 
 def _columns(results: RunResults, level: Level) -> list[tuple[str, str, Part]]:
-    """Key and name of every column, and which risk it holds; units for scorers that have any
-    scored one."""
+    """Return key, name and kind of risk of every column; units for scorers that scored any."""
     columns: list[tuple[str, str, Part]] = [(s.key, s.call, "response") for s in results.scorers]
     if level == "sentence":
         pointing = {
@@ -257,10 +256,10 @@ def _columns(results: RunResults, level: Level) -> list[tuple[str, str, Part]]:
 
 
 def stratum_of(record: Record, by: str) -> str:
-    """The value of the field ``by`` of a record's ``meta`` as text, "" where it has none.
+    """Return the value of the field ``by`` of a record's ``meta`` as text, "" if it has none.
 
     Raises:
-        UsageError: it is no text, number or bool.
+        UsageError: it is not a text, number or bool.
     """
     value = record.meta.get(by)
     if value is None:
@@ -270,23 +269,24 @@ def stratum_of(record: Record, by: str) -> str:
     if isinstance(value, (str, int, float)):
         return str(value)
     raise UsageError(
-        f"row {record.row}: field {by!r} names the group, so it must be text or a number, not "
+        f"row {record.row}: field {by!r} is the group, so it must be text or a number, not "
         f"{type(value).__name__}"
     )
 
 
 def _targets(record: Record, level: Level, label: float | None) -> list[tuple[int, int, float]]:
-    """Start, end and label of what is labelled in a record."""
+    """Return start, end and label of the labelled parts of a record."""
     if level == "sentence":
         return [(u.start, u.end, u.label) for u in record.unit_labels or ()]
     return [] if label is None else [(0, len(record.response), label)]
 
 
 def risk_at(score: Mapping[str, Any], part: Part, start: int, end: int) -> float | None:
-    """A score's risk of the response, or of the sentence at [start, end): that of the unit with
-    these boundaries, else the highest of those that overlap it; None where there is none.
+    """Return a score's risk of the response, or of the sentence at [start, end).
 
-    A sentence in which ``support`` found nothing to look up says nothing: it is not scored.
+    That is the risk of the unit with these boundaries, or else the highest of overlapping units;
+    None if there are none of them. A sentence in which ``support`` found nothing to look up is not
+    scored.
     """
     if score["status"] != "scored":
         return None
@@ -302,7 +302,7 @@ def risk_at(score: Mapping[str, Any], part: Part, start: int, end: int) -> float
 def _risks_at(
     scores: Mapping[str, Any], columns: Sequence[tuple[str, str, Part]], start: int, end: int
 ) -> list[float]:
-    """The risk in every column of what is at [start, end), rounded; NaN where there is none."""
+    """Return the rounded risk at [start, end) in every column; NaN if not scored."""
     risks = (risk_at(scores[key], part, start, end) for key, _, part in columns)
     return [np.nan if r is None else round(r, DIGITS) for r in risks]
 

@@ -1,7 +1,7 @@
-"""Stacking: the risk of an ensemble learned from graded answers by a model of its components'.
+"""Stacking: ensemble risks predicted from component risks by a learned model.
 
-Logistic regression, and gradient-boosted trees in which no component's risk, when it rises, can
-lower the ensemble's. Both are plain numbers, fitted here and applied by numpy alone.
+The models are logistic regression, and gradient-boosted trees that are monotone in each component's
+risk. Both are stored as plain numbers, fitted here and applied by numpy alone.
 """
 
 from __future__ import annotations
@@ -14,26 +14,28 @@ from veridical.ensembles.ensemble_file import Boosted, Logistic, Tree
 from veridical.errors import UsageError
 from veridical.stats import logistic
 
-#: Of the boosted trees: many small steps by shallow trees, for a few hundred to thousands of rows.
+#: Parameters of the boosted trees: many small steps by shallow trees, for a few hundred to
+#: thousands of rows.
 ROUNDS, RATE, LEAVES = 100, 0.05, 6
 _FEWEST_IN_LEAF = 20
-_LARGEST = 1e9  # what stands for a cut above every risk
+_LARGEST = 1e9  # replaces a cut above every risk
 
 
 def fit_logistic(risks: Floats, labels: Floats, degrees: Floats | None = None) -> Logistic:
-    """Logistic regression on standardised risks, with scikit-learn's default L2 penalty (C = 1).
+    """Fit logistic regression on standardised risks, with scikit-learn's default L2 penalty (C =
+    1).
 
-    A risk that is missing takes the mean of those that are not, and is thus no evidence.
-    Coefficients may be negative: what one component says is read in the light of the others.
+    A missing risk takes the mean of the others, and is thus no evidence. Coefficients may be
+    negative, because components are interpreted jointly.
 
     Args:
-        risks: (n, k) from 0 to 1, NaN where not scored.
+        risks: (n, k) from 0 to 1, NaN if not scored.
         labels: (n,) 0 or 1.
-        degrees: (n,) what to learn instead, where an answer may be wrong in part: from 0 to 1,
-            each as so much of a wrong answer and so much of a right one.
+        degrees: (n,) targets from 0 to 1 instead, if answers may be partly wrong: each counts as
+            a wrong answer with that weight, and as a right one with the rest.
 
     Raises:
-        ValueError: the labels are of one class, or a component is scored nowhere.
+        ValueError: the labels are of one class, or a component has no score.
     """
     _check(risks, labels)
     mean = np.nanmean(risks, axis=0)
@@ -50,26 +52,26 @@ def fit_logistic(risks: Floats, labels: Floats, degrees: Floats | None = None) -
 
 
 def fit_boosted(risks: Floats, labels: Floats, *, seed: int = 0) -> Boosted:
-    """Gradient-boosted trees, monotone in each risk, by scikit-learn's histogram boosting
+    """Fit gradient-boosted trees, monotone in each risk, by scikit-learn's histogram boosting
     (``HistGradientBoostingClassifier`` with ``monotonic_cst``).
 
-    Where a risk is missing a tree goes the way it learned for missing ones, else that of the
+    For a missing risk, a tree follows the branch learned for missing ones, or else that of the
     larger child.
 
     Args:
-        risks: (n, k) from 0 to 1, NaN where not scored.
+        risks: (n, k) from 0 to 1, NaN if not scored.
         labels: (n,) 0 or 1.
 
     Raises:
         UsageError: scikit-learn is not installed.
-        ValueError: the labels are of one class, or a component is scored nowhere.
+        ValueError: the labels are of one class, or a component has no score.
     """
     try:
         from sklearn.ensemble import HistGradientBoostingClassifier
         from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
     except ImportError as e:
         raise UsageError(
-            f"boosted stacking is fitted by scikit-learn: pip install scikit-learn ({e})"
+            f"boosted stacking requires scikit-learn; pip install scikit-learn ({e})"
         ) from None
     _check(risks, labels)
     model = HistGradientBoostingClassifier(
@@ -81,9 +83,10 @@ def fit_boosted(risks: Floats, labels: Floats, *, seed: int = 0) -> Boosted:
         early_stopping=False,
         random_state=seed,
     )
-    with threadpool_limits(1, user_api="openmp"):  # on so few rows, threads wait for each other
+    # for so few rows, threads only wait for each other
+    with threadpool_limits(1, user_api="openmp"):
         model.fit(risks, labels >= 0.5)
-    # No public way leads to the trees; the parity test fails if a release moves them.
+    # there is no public access to the trees; the parity test fails if a release moves them
     rounds = [nodes.nodes for (nodes,) in model._predictors]
     return Boosted(
         baseline=float(model._baseline_prediction[0, 0]),
@@ -92,8 +95,8 @@ def fit_boosted(risks: Floats, labels: Floats, *, seed: int = 0) -> Boosted:
 
 
 def predict(parameters: Logistic | Boosted, risks: Floats) -> Floats:
-    """(n,) probabilities that the answers are hallucinated, of (n, k) risks of the components;
-    NaN is not scored."""
+    """Return (n,) probabilities that the answers are hallucinated, from (n, k) risks of the
+    components; NaN is not scored."""
     from scipy.special import expit
 
     probabilities: Floats = expit(log_odds(parameters, np.asarray(risks, dtype=np.float64)))
@@ -101,7 +104,7 @@ def predict(parameters: Logistic | Boosted, risks: Floats) -> Floats:
 
 
 def log_odds(parameters: Logistic | Boosted, risks: Floats) -> Floats:
-    """(n,) log-odds, of which :func:`predict` gives the probabilities."""
+    """Return (n,) log-odds of the probabilities of :func:`predict`."""
     if isinstance(parameters, Logistic):
         mean, scale = np.array(parameters.mean), np.array(parameters.scale)
         x = _standardised(risks, mean, scale)
@@ -117,16 +120,16 @@ def _check(risks: Floats, labels: Floats) -> None:
     if len(np.unique(labels)) < 2:
         raise ValueError("there must be both right and hallucinated answers to learn from")
     if np.isnan(risks).all(axis=0).any():
-        raise ValueError("a component is scored nowhere")
+        raise ValueError("a component has no score")
 
 
 def _standardised(risks: Floats, mean: Floats, scale: Floats) -> Floats:
-    """Standardised risks; a missing one is at the mean, 0."""
+    """Return standardised risks; a missing one is at the mean, 0."""
     return np.nan_to_num((risks - mean) / scale, nan=0.0)
 
 
 def _tree(nodes: NDArray[np.void]) -> Tree:
-    """scikit-learn's array of nodes as ours, in its order: children after their parent."""
+    """Convert scikit-learn's array of nodes to ours, in its order: children after their parent."""
     leaf = nodes["is_leaf"].astype(bool)
     cut = np.where(leaf, 0.0, np.minimum(nodes["num_threshold"], _LARGEST))
     return Tree(
@@ -140,7 +143,7 @@ def _tree(nodes: NDArray[np.void]) -> Tree:
 
 
 def _leaf_values(tree: Tree, risks: Floats) -> Floats:
-    """(n,) the value of the leaf that each row falls into; all rows walk down together."""
+    """Return (n,) the value of the leaf that each row reaches; all rows descend together."""
     feature, threshold = np.array(tree.feature), np.array(tree.threshold)
     left, right = np.array(tree.left), np.array(tree.right)
     missing_left, value = np.array(tree.missing_left), np.array(tree.value)

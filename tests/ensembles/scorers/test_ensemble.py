@@ -172,7 +172,7 @@ async def test_claims_count_where_they_are_asked_for() -> None:
         record, {"knowledge_f1": 0.5, "claims": 1.0}, "ensemble(weights=label_free,claims=true)"
     )
     assert low.risk < high.risk
-    with pytest.raises(UsageError, match="the default has claims among them"):
+    with pytest.raises(UsageError, match="the default includes claims"):
         resolve("ensemble(claims=true)")
 
 

@@ -1,1 +1,1 @@
-"""Scores made of scores."""
+"""Scorers that combine scores."""

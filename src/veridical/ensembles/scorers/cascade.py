@@ -1,4 +1,4 @@
-"""A cascade: scorers asked tier by tier, for as long as what they say leaves doubt."""
+"""Cascade scorer: tiers of scorers until the risk is certain enough."""
 
 from __future__ import annotations
 
@@ -34,7 +34,9 @@ def _stages(file: str | None) -> tuple[str, ...]:
 
 def _check(file: str | None) -> None:
     if file is None:
-        raise UsageError("name what 'veridical tune --cascade' wrote: cascade(file=PATH)")
+        raise UsageError(
+            "cascade requires the file written by veridical tune --cascade: cascade(file=PATH)"
+        )
 
 
 def _cuts(raw: Mapping[str, Any], strictness: Strictness, *, file: str | None) -> Cuts | None:
@@ -55,23 +57,24 @@ def _cuts(raw: Mapping[str, Any], strictness: Strictness, *, file: str | None) -
     cuts=_cuts,
 )
 async def cascade(record: Record, evidence: Evidence, *, file: CascadeFile | None = None) -> Score:
-    """One risk by as few scorers as it takes: cheap ones first, dear ones where these leave doubt.
+    """Combine as few scorers as necessary into one risk: cheap ones first, expensive ones if
+    uncertain.
 
     Args:
-        file: what ``veridical tune --cascade`` wrote.
+        file: file written by ``veridical tune --cascade``.
 
-    The scorers of a tier are asked at once. Theirs and those of the tiers before make up a
-    calibrated ensemble; a record stops with its risk if that is at or under the tier's ``low``, or
-    at or over its ``high``. Later tiers are then never asked. A component that is not scored is
-    left out of its ensemble; where none of any weight is scored, the next tier is asked.
+    The scorers of a tier run concurrently. They and those of earlier tiers form a calibrated
+    ensemble. A record stops if its risk is at most the tier's ``low``, or at least its ``high``;
+    later tiers are then not run. A component that is not scored is left out of its ensemble; if no
+    component with a weight is scored, the next tier is run.
 
     ``raw`` has the ``risk``, the ``tier`` at which the record stopped, the risk ``after`` each
-    tier asked, the file's version (``file``), the ``components``' risks, the ``weights`` used, and
-    why others are ``missing``. Units are sentences, by the weights of the last tier asked.
+    tier, the file's version (``file``), the ``components``' risks, the ``weights`` used, and the
+    reasons for ``missing`` ones. Units are sentences, by the weights of the last tier.
 
     Raises:
-        UsageError: no file is named, it is none of a cascade or has changed, or its components
-            are not what it was learned with.
+        UsageError: no file is named, it is not a cascade or has changed, or its components differ
+            from those it was learned with.
         NotApplicable: no component of any tier applies.
         ModelError: no component is scored, and some failed.
     """

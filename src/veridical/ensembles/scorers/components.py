@@ -1,4 +1,4 @@
-"""What the ensembles share: their components asked at once, and read as risks."""
+"""Components of ensembles: concurrent scoring, and risks of sentences."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 async def scores_of(evidence: Evidence, members: Mapping[str, BoundScorer]) -> dict[str, Score]:
-    """Every scorer's score, by its call, whether it is scored or not."""
+    """Return every scorer's score, by its call, whatever its status."""
     replies = await asyncio.gather(
         *(evidence.score(b.scorer.name, **b.arguments) for b in members.values())
     )
@@ -26,11 +26,11 @@ async def scores_of(evidence: Evidence, members: Mapping[str, BoundScorer]) -> d
 
 
 async def ask(evidence: Evidence, members: Mapping[str, BoundScorer]) -> dict[str, Score]:
-    """Every scorer's score, by its call.
+    """Return every scorer's score, by its call.
 
     Raises:
-        NotApplicable: none applies.
-        ModelError: none is scored, and some failed.
+        NotApplicable: no scorer applies.
+        ModelError: no scorer is scored, and some failed.
     """
     scores = await scores_of(evidence, members)
     if all(s.status != "scored" for s in scores.values()):
@@ -39,7 +39,7 @@ async def ask(evidence: Evidence, members: Mapping[str, BoundScorer]) -> dict[st
 
 
 def unscored(what: str, scores: Mapping[str, Score]) -> ModelError | NotApplicable:
-    """What to raise where nothing can be said: a failure where some component failed."""
+    """Return the error if nothing is scored: a failure if some component failed."""
     for status, error in (("failed", ModelError), ("not_applicable", NotApplicable)):
         for call, score in scores.items():
             if score.status == status:
@@ -48,28 +48,28 @@ def unscored(what: str, scores: Mapping[str, Score]) -> ModelError | NotApplicab
 
 
 def verify(ensemble: Ensemble, scores: Mapping[str, Score]) -> None:
-    """
+    """Check that the components are those of tuning.
+
     Raises:
-        UsageError: a component is not what the ensemble was tuned with: another model, another
-            version, other parameters.
+        UsageError: a component has another model, version or parameters than in tuning.
     """
     for component in ensemble.components:
         score = scores[component.scorer]
         if score.status == "scored" and score.signature != component.signature:
             raise UsageError(
                 f"the ensemble was tuned with {component.signature}, and this run has "
-                f"{score.signature}: use the same models, or tune again"
+                f"{score.signature}; use the same models, or tune again"
             )
 
 
 def missing(scores: Mapping[str, Score]) -> dict[str, str]:
-    """Why components are not scored, by call."""
+    """Return the reasons why components are not scored, by call."""
     return {c: f"{s.status}: {s.reason}" for c, s in scores.items() if s.status != "scored"}
 
 
 def sentences(scores: Mapping[str, Score]) -> dict[Span, dict[str, Unit]]:
-    """The sentences of the response, each with its unit by every component that scores it. Where
-    ``support`` finds nothing to look up it says 0, which is no evidence: that is left out."""
+    """Return the sentences of the response with their units by every component that scores them. A
+    sentence in which ``support`` finds nothing to look up has no evidence, and is left out."""
     by_sentence: dict[Span, dict[str, Unit]] = {}
     for call, score in scores.items():
         for unit in score.units:
@@ -79,7 +79,7 @@ def sentences(scores: Mapping[str, Score]) -> dict[Span, dict[str, Unit]]:
 
 
 def as_mapping(score: Score) -> dict[str, Any]:
-    """A score as :func:`veridical.ensembles.graded.risk_at` reads it."""
+    """Return a score in the form of :func:`veridical.ensembles.graded.risk_at`."""
     units = [
         {"level": u.level, "start": u.start, "end": u.end, "risk": u.risk, "label": u.label}
         for u in score.units
@@ -88,8 +88,8 @@ def as_mapping(score: Score) -> dict[str, Any]:
 
 
 def unit(span: Span, risk: float, parts: Mapping[str, Unit], weights: Mapping[str, float]) -> Unit:
-    """A sentence of the ensemble, with the evidence of the component that adds most to its risk
-    among those that show any."""
+    """Return a sentence of the ensemble, with the evidence of the component that contributes most
+    to its risk."""
     with_evidence: Sequence[tuple[float, Unit]] = [
         (weights.get(call, 0.0) * (u.risk or 0.0), u) for call, u in parts.items() if u.evidence
     ]

@@ -1,9 +1,9 @@
-"""The default's rule for long answers by their samples.
+"""The default ensemble's rule for long answers with samples.
 
-The fits by samples are of short answers, of which each sample as a whole is said to entail or
-contradict the answer. No sample entails a long answer as a whole, so that scorer says the same of
-each. Longer ones than those that were fitted on take the label-free set of longer answers, whose
-mean quantile a logistic regression turns into the log-odds of being wrong.
+The fits with samples are on short answers, for which each sample as a whole is compared with the
+answer. No sample entails a long answer as a whole, so that scorer gives all the same risk. Answers
+longer than the fitted ones use the label-free set for longer answers, whose mean quantile a
+logistic regression converts to the log-odds of being wrong.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ if TYPE_CHECKING:
 
 
 class LongAnswer(NamedTuple):
-    """A long answer's rule by its samples.
+    """Rule for a long answer with samples.
 
     Attributes:
         choice: the members' weights, by key.
         bound: the members, by name.
-        samples: how many the record has.
-        nli: the NLI model whose fit holds.
+        samples: number of samples of the record.
+        nli: the NLI model whose fit applies.
     """
 
     choice: off_the_shelf.ChosenSets
@@ -41,9 +41,8 @@ class LongAnswer(NamedTuple):
     def odds(
         self, response: Mapping[str, MemberRisk], sentence: Mapping[str, MemberRisk] | None = None
     ) -> float | None:
-        """Log-odds of being wrong of the response; of a sentence, half by what is said of it and
-        half by what is said of the response: an error seldom stands alone. None where nothing is
-        said of it."""
+        """Return the log-odds that the response is wrong; for a sentence, the mean of its own and
+        the response's, because errors seldom occur alone. None without any member's risk."""
         whole = self._mean(response)
         own = whole if sentence is None else self._mean(sentence)
         if own is None:
@@ -52,7 +51,7 @@ class LongAnswer(NamedTuple):
         return fit.odds(own if whole is None else (own + whole) / 2)
 
     def read(self, scores: Mapping[str, Score]) -> bool:
-        """Whether a member that reads by a model is scored: without one the rule does not hold."""
+        """Return True if a member with a model is scored: without one the rule does not apply."""
         return any(
             scores[b.key].risk is not None
             for name, b in self.bound.items()
@@ -60,17 +59,18 @@ class LongAnswer(NamedTuple):
         )
 
     def words(self) -> dict[str, BoundScorer]:
-        """The members that the default has without a model."""
+        """Return the members that the default has without a model."""
         names = default.member_names("samples", self.nli)
         return {n: b for n, b in self.bound.items() if n in names and default.lexical(n)}
 
     def part(self, name: str, risk: float) -> float:
-        """What a member adds to the mean quantile, beside a member that says nothing."""
+        """Return a member's contribution to the mean quantile, relative to an uninformative
+        member."""
         table = table_of(Identity.read(self.bound[name].key), self.samples)
         return 0.0 if table is None else self._weight(name) * (table(risk) - 0.5)
 
     def weights(self, scored: Collection[str]) -> dict[str, float]:
-        """Shares of the mean, where these members are scored; they add up to 1."""
+        """Return shares of the mean if these members are scored; they add up to 1."""
         total = sum(map(self._weight, scored))
         return {name: self._weight(name) / total for name in scored}
 
@@ -85,7 +85,8 @@ class LongAnswer(NamedTuple):
 def long_answer(
     record: Record, field: Field, nli: str, language_model: str | None
 ) -> LongAnswer | None:
-    """The rule of an answer by ``field``; None where it is not long, or is not by samples."""
+    """Return the rule of an answer by ``field``; None if it is not long, or the field is not
+    samples."""
     if field != "samples" or not record.samples or len(record.response) <= default.long_over(nli):
         return None
     choice = off_the_shelf.choose(record, "samples", False, language_model)

@@ -1,4 +1,4 @@
-"""The score of a record by the default set."""
+"""Score of a record by the default ensemble."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
     from veridical.core.registry import BoundScorer
     from veridical.scorers.grounding._missed_answer import Missed
 
-_DIGITS = 6  # of risks: what two computers agree on
+_DIGITS = 6  # decimals of risks on which all computers agree
 _EVEN = 0.5
 _CONTRADICTION = "contradiction"
 
 
 class _Sentence(NamedTuple):
-    """A sentence: its log-odds, and what the leading field's members say of it."""
+    """A sentence: its log-odds, and the leading field's member risks."""
 
     span: Span
     odds: float | None
@@ -40,8 +40,11 @@ class _Sentence(NamedTuple):
 
 
 class _Members(NamedTuple):
-    """The scorers asked for a record, by field and name, the NLI model that they ask, the rules of
-    a long answer by field, and what they scored, by key."""
+    """The members used for a record.
+
+    They are the scorers by field and name, their NLI model, the rules of a long answer by field,
+    and their scores by key.
+    """
 
     nli: str
     by_field: Mapping[Field, Mapping[str, BoundScorer]]
@@ -53,14 +56,14 @@ class _Members(NamedTuple):
     def unread(
         self, record: Record, field: Field, span: Span, said: Mapping[str, MemberRisk]
     ) -> bool:
-        """Return True if no member judged a sentence as no model reads it, or its sources."""
+        """Return True if no member judged a sentence because no model reads it, or its sources."""
         if self.gate.open or any(not default.lexical(name) for name in said):
             return False
         sources = self.gate.sources(given := _sources(record, field))
         return not self.gate.reads_sentence(span) or len(sources) < len(given)
 
     def wrong_values(self, record: Record, field: Field, span: Span) -> MemberRisk | None:
-        """What ``support`` says of a sentence whose figures or names are surely wrong."""
+        """Return the risk by ``support`` of a sentence whose figures or names are surely wrong."""
         bound = self.by_field[field].get(default.FIGURES)
         if bound is None:
             return None
@@ -72,20 +75,20 @@ class _Members(NamedTuple):
         return MemberRisk(1.0, "unsupported", evidence=evidence) if wrong else None
 
     def response(self, field: Field) -> float | None:
-        """Log-odds by what the members of a field say of the whole response."""
+        """Return the log-odds by a field's member risks of the whole response."""
         said = self._said_of_response(field)
         long = self.long.get(field)
         return default.odds_of(field, said, self.nli) if long is None else long.odds(said)
 
     def sentence(self, field: Field, said: Mapping[str, MemberRisk]) -> float | None:
-        """Log-odds by what the members of a field say of a sentence."""
+        """Return the log-odds by a field's member risks of a sentence."""
         long = self.long.get(field)
         if long is None:
             return default.odds_of(field, said, self.nli)
         return long.odds(self._said_of_response(field), said)
 
     def part(self, field: Field, said: Mapping[str, MemberRisk], name: str) -> float:
-        """What a member adds to the risk of a sentence."""
+        """Return a member's contribution to the risk of a sentence."""
         rule = self.long.get(field) or default.fit(field, frozenset(said), self.nli)
         return rule.part(name, said[name].risk)
 
@@ -97,7 +100,7 @@ class _Members(NamedTuple):
         }
 
     def said(self, field: Field, span: Span, alone: bool) -> dict[str, MemberRisk]:
-        """What they say of one sentence, by name."""
+        """Return the members' risks of one sentence, by name."""
         return {
             name: s
             for name, b in self.by_field[field].items()
@@ -115,7 +118,7 @@ class _Members(NamedTuple):
         ]
 
     def scored(self) -> list[tuple[Field | None, BoundScorer]]:
-        """Those that are scored, each with its field."""
+        """Return the scored members, each with its field."""
         bound: list[tuple[Field | None, BoundScorer]] = [
             (field, b) for field, named in self.by_field.items() for b in named.values()
         ]
@@ -131,7 +134,7 @@ async def score(
     language_model: str | None,
     prior: float,
 ) -> Score:
-    """The default's score; see :func:`veridical.ensembles.scorers.ensemble.ensemble`."""
+    """Compute the default's score; see :func:`veridical.ensembles.scorers.ensemble.ensemble`."""
     may_ask = default.members(against, judge, language_model)
     asks_nli = any("nli" in b.costs for b in may_ask)
     nli = await evidence.nli_name() if asks_nli else default.MINI
@@ -151,7 +154,7 @@ async def score(
         what = "contexts, reference, samples or log-probabilities"
         raise NotApplicable(f"the record has no {what if against == 'auto' else against}")
     if not any(map(str.isalnum, record.answer)):
-        raise NotApplicable("the response holds no word")
+        raise NotApplicable("the response contains no word")
     if states_nothing(record):
         from veridical.scorers.grounding._missed_answer import missed_answer
 
@@ -230,7 +233,8 @@ def _score(
 
 
 def _abstention(record: Record, missed: Missed | None) -> Score:
-    """The score of an answer that states nothing: 0, or P(a source answers) where it is likely."""
+    """Return the score of an answer that states nothing: 0, or P(a source answers) if that is
+    likely."""
     raw: dict[str, Any] = {"risk": 0.0, "even_risk": 0.0, "judged": None, "nli": None, "sets": []}
     raw |= {"components": {}, "weights": {}, "missing": {}, "abstained": True}
     if missed is None or missed.probability < _EVEN:
@@ -246,7 +250,7 @@ def _abstention(record: Record, missed: Missed | None) -> Score:
 def _judged(
     record: Record, lead: Field | None, scored: Sequence[tuple[Field | None, BoundScorer]]
 ) -> str:
-    """What the risk rests on: statements judged by ``sources``, ``samples``, ``logprobs``, an
+    """Return the basis of the risk: statements judged by ``sources``, ``samples``, ``logprobs``, an
     ``llm`` without any of these, or ``lexical`` comparisons alone."""
     bases = {b.basis(record) for field, b in scored if field == lead or field is None}
     if "sources" in bases:
@@ -261,7 +265,7 @@ def _judged(
 def _sentences(
     record: Record, members: _Members, lead: Field | None, others: Sequence[Field], turns: bool
 ) -> list[_Sentence]:
-    """Each sentence by the leading field's members, moved by what the other fields' say of it."""
+    """Return each sentence by the leading field's members, adjusted by those of other fields."""
     if lead == "logprobs":
         return []
     spans = [s for s in record.sentences if s.text.strip()]
@@ -347,7 +351,7 @@ def _response_odds(
 
 
 def _of_judge(members: _Members) -> Score | None:
-    """What the judge said, where it is scored."""
+    """Return the judge's score if it is scored."""
     score = None if members.judge is None else members.scores[members.judge.key]
     return None if score is None or score.risk is None else score
 
@@ -355,7 +359,7 @@ def _of_judge(members: _Members) -> Score | None:
 def _judged_sentence(
     sentence: _Sentence, judge: Score, lead: Field | None, alone: bool
 ) -> _Sentence:
-    """A sentence by its members and by what the judge says of it."""
+    """Combine a sentence's member risks with the judge's risk."""
     said = default.said_of(judge, sentence.span, alone)
     if said is None:
         return sentence
@@ -364,8 +368,8 @@ def _judged_sentence(
 
 
 def _weights(members: _Members, leads: Sequence[Field]) -> dict[str, float]:
-    """The coefficients of the members' log-odds, or of a long answer their shares of the mean
-    quantile, by key, shares of fields included."""
+    """Return the coefficients of the members' log-odds (of a long answer, their shares of the mean
+    quantile) by key, including shares of fields."""
     weights: dict[str, float] = {}
     for i, field in enumerate(leads):
         asked = members.by_field[field]
@@ -433,8 +437,8 @@ def _pieces(
     prior: float,
     texts: Sequence[str],
 ) -> Iterator[Unit]:
-    """Yield the wrong values and words of a sentence that is not good, by the leading field's
-    members that find them."""
+    """Yield the wrong values and words of a flagged or unclear sentence, found by the leading
+    field's members."""
     if sentence.odds is None or lead is None:
         return
     if default.cuts(lead, members.nli).zone(default.sigmoid(sentence.odds)) == "good":
@@ -454,7 +458,7 @@ def _pieces(
 
 
 def _probabilities(even: float, said: Mapping[str, MemberRisk]) -> dict[str, float] | None:
-    """Entailment is 1 - risk; the rest is shared as the members share it."""
+    """Return probabilities with entailment 1 - risk; the rest is divided as by the members."""
     given = [s.probabilities for s in said.values() if s.probabilities is not None]
     neutral = sum(p.get("neutral", 0.0) for p in given)
     contradiction = sum(p.get("contradiction", 0.0) for p in given)
@@ -475,8 +479,8 @@ def _label(
     nli: str,
     said: Mapping[str, MemberRisk],
 ) -> str:
-    """Return the label of a sentence at the balanced cuts. It is a contradiction where what speaks
-    against it is mostly that, and a member shows a source that contradicts it."""
+    """Return the label of a sentence at the balanced cuts. It is a contradiction if most of the
+    evidence against it contradicts it, and a member has a contradicting source."""
     zone = default.cuts(lead, nli).zone(even)
     if zone != "flagged":
         return "entailment" if zone == "good" else UNCLEAR
@@ -491,8 +495,8 @@ def _label(
 def _evidence(
     sentence: _Sentence, lead: Field | None, members: _Members, label: str | None, even: float
 ) -> Sequence[EvidenceItem]:
-    """The evidence of the member that decided first: of those that say the same, the one that
-    adds most to the side taken."""
+    """Return the evidence of the deciding member: of those on the side taken, the one with the
+    largest contribution."""
     side = 1 if even >= _EVEN else -1
 
     def part(name: str) -> float:

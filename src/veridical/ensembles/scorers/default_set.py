@@ -1,11 +1,11 @@
-"""Default ensemble: combine several scorers into one calibrated risk per sentence.
+"""Default ensemble: several scorers combined into one calibrated risk per sentence.
 
-For each of this project's NLI models and each field that a record can be checked by (contexts,
-reference, samples, log-probabilities) ``default.json`` has the members and logistic regressions of
-their log-odds. Other NLI models use the fits of the small one. Where a member that reads by a
-model is not scored, the fit without it is used: there is one fit per subset of these members, and
-one of the lexical members alone. Lexical members count in every fit, and add nothing where they
-find nothing to compare. ``python training/fit_default.py`` writes the file.
+``default.json`` has the members and logistic regressions of their log-odds, for each of this
+project's NLI models and each field for checking a record (contexts, reference, samples,
+log-probabilities). Other NLI models use the fits of the small one. If a member with a model is not
+scored, the fit without it is used: there is one fit per subset of these members, and one of the
+lexical members alone. Lexical members are part of every fit, and add nothing if they have nothing
+to compare. ``python training/fit_default.py`` writes the file.
 """
 
 from __future__ import annotations
@@ -35,45 +35,45 @@ if TYPE_CHECKING:
     from veridical.text.spans import Span
 
 Field = Literal["contexts", "reference", "samples", "logprobs"]
-#: The first that has anything scored leads; the others may move its risk, not turn it.
+#: The first field with anything scored leads; the others may adjust its risk, not reverse it.
 FIELDS: tuple[Field, ...] = ("contexts", "reference", "samples", "logprobs")
-#: Members' risks are drawn towards 0.5 until they are at least this far from 0 and 1.
+#: Minimum distance of rescaled risks from 0 and 1: risks are rescaled linearly to [EDGE, 1 - EDGE].
 EDGE = 0.02
-#: What the log-odds of a field that does not lead count, beside those of the one that does. Not
-#: fitted: no labelled answers have several fields.
+#: Weight of the log-odds of a field that does not lead, relative to the leading one. Not fitted: no
+#: labelled answers have several fields.
 SHARES: Mapping[Field, float] = {
     "contexts": 0.5,
     "reference": 0.5,
     "samples": 0.5,
     "logprobs": 0.25,
 }
-#: What the members' log-odds count beside an LLM judge's, which lead. Not fitted: on the sets with
-#: labels the members look better than they are elsewhere (``training/fit_judge.py`` shows them).
+#: Weight of the members' log-odds relative to an LLM judge's, which lead. Not fitted: on the
+#: labelled sets the members look better than elsewhere (see ``training/fit_judge.py``).
 BESIDE_JUDGE = 0.25
-#: The same by a reference, where the two add up and either may turn the other: members compare two
-#: short answers well, and a small judge does not, while a large one is far surer than they are.
+#: The same with a reference, where the two are added and either may reverse the other. Members
+#: compare two short answers well, and a small judge does not, while a large one is more certain.
 BY_REFERENCE = 1.0
-#: Least log-odds of being wrong of a sentence with a figure or name that the sources contradict.
-#: Not fitted: the sets with labels have too few of them.
+#: Minimum log-odds of being wrong of a sentence with a figure or name that the sources contradict.
+#: Not fitted: the labelled sets have too few of them.
 CONTRADICTED_FIGURE = 2.2
-#: The same of a sentence that cites the wrong source.
+#: The same for a sentence that cites the wrong source.
 MISCITED = 1.0
-#: How near to 0 what does not lead may bring the log-odds of what does.
+#: Lower bound on the leading field's absolute log-odds after adjustment by other fields.
 NEAREST = 0.04
 LEXICAL = "lexical"
 JUDGE = "statement_judge"
-#: The NLI model whose fits hold with a model that has none of its own.
+#: NLI model whose fits apply to models without fits of their own.
 MINI = "veridical-nli-mini"
-#: The member that tells which words are wrong.
+#: The member that finds wrong words.
 WORDS = "spans"
 #: The member that compares figures.
 FIGURES = "support"
-#: Members that read by a language model, asked where one is named.
+#: Members that use a language model, run if one is named.
 READERS = frozenset({"explained_surprisal"})
 
 
 class MemberRisk(NamedTuple):
-    """What one member says of a sentence, or of a response."""
+    """One member's risk of a sentence, or of a response."""
 
     risk: float
     label: str | None = None
@@ -91,7 +91,7 @@ class LogOddsFit(NamedTuple):
         return self.intercept + sum(self.part(name, s.risk) for name, s in said.items())
 
     def part(self, name: str, risk: float) -> float:
-        """What a member adds."""
+        """Return a member's contribution."""
         return self.coefficients.get(name, 0.0) * log_odds(risk)
 
 
@@ -102,16 +102,16 @@ class LongFit(NamedTuple):
     coefficient: float
 
     def odds(self, mean: float) -> float:
-        """Of a mean quantile in [0, 1]."""
+        """Return the log-odds for a mean quantile in [0, 1]."""
         return self.intercept + self.coefficient * log_odds(mean)
 
 
 class Contradicted(NamedTuple):
-    """When a statement is called contradicted, rather than unsupported.
+    """Condition for the label ``contradiction`` instead of ``neutral``.
 
     Attributes:
-        share: the least share of contradiction in what speaks against it, by its members.
-        risk: the least risk of it.
+        share: minimum share of contradiction in the evidence against it, by its members.
+        risk: minimum risk of the statement.
     """
 
     share: float
@@ -119,13 +119,14 @@ class Contradicted(NamedTuple):
 
 
 def log_odds(risk: float, edge: float = EDGE) -> float:
-    """``ln(p / (1 - p))`` of a risk drawn into [edge, 1 - edge], so that no two become one."""
+    """Return ``ln(p / (1 - p))`` of a risk rescaled to [edge, 1 - edge], which keeps risks
+    distinct."""
     p = edge + (1 - 2 * edge) * risk
     return math.log(p / (1 - p))
 
 
 def sigmoid(odds: float) -> float:
-    """The probability that has those log-odds."""
+    """Return the probability with these log-odds."""
     return (1 + math.tanh(odds / 2)) / 2
 
 
@@ -136,47 +137,48 @@ def _text() -> str:
 
 @cache
 def shipped() -> dict[str, Any]:
-    """``default.json``: fits, thresholds, and what they were fitted on."""
+    """Return ``default.json``: fits, thresholds, and their data."""
     content: dict[str, Any] = json.loads(_text())
     return content
 
 
 @cache
 def version() -> str:
-    """8 hexadecimal digits that change with the file's content."""
+    """Return 8 hexadecimal digits that change with the file's content."""
     return hashlib.sha256(json.dumps(shipped(), sort_keys=True).encode()).hexdigest()[:8]
 
 
 def beside_judge(lead: Field | None) -> float:
-    """What the log-odds of members that compare with ``lead`` count beside an LLM judge's."""
+    """Return the weight of the log-odds of members that compare with ``lead``, relative to a
+    judge's."""
     return BY_REFERENCE if lead == "reference" else BESIDE_JUDGE
 
 
 def with_judge(members: float | None, judge: float, lead: Field | None) -> float:
-    """Log-odds of being wrong by an LLM judge, moved by the members' where they have scored."""
+    """Return the log-odds by an LLM judge, adjusted by the members' if scored."""
     if members is None:
         return judge
     return moved(judge, beside_judge(lead) * members, turns=lead == "reference")
 
 
 def _entry(field: Field, nli: str) -> dict[str, Any]:
-    """What the file has of a field where the NLI model ``nli`` judges."""
+    """Return the file's entry of a field for the NLI model ``nli``."""
     by_nli = shipped()["by_nli"]
     entry: dict[str, Any] = by_nli[nli if nli in by_nli else MINI][field]
     return entry
 
 
 def nli_models() -> tuple[str, ...]:
-    """The NLI models that have fits of their own."""
+    """Return the NLI models with fits of their own."""
     return tuple(shipped()["by_nli"])
 
 
 def member_names(field: Field, nli: str = MINI) -> tuple[str, ...]:
-    """The scorers that are asked about a field where ``nli`` judges."""
+    """Return the scorers used for a field with the NLI model ``nli``."""
     return tuple(_entry(field, nli)["members"])
 
 
-#: The cuts of a field that has none in the file, by strictness.
+#: Cuts of a field without cuts in the file, by strictness.
 _CUTS: Mapping[Strictness, tuple[float, float]] = {
     "low": (0.6, 0.8),
     "balanced": (0.5, 0.6667),
@@ -186,7 +188,7 @@ _CUTS: Mapping[Strictness, tuple[float, float]] = {
 
 @cache
 def cuts(field: Field, nli: str = MINI, strictness: Strictness = "balanced") -> Cuts:
-    """Return the risks at which the verdict on an answer that ``field`` leads changes, before any
+    """Return the risks at which the verdict on an answer led by ``field`` changes, before any
     prior."""
     entry = _entry(field, nli).get("cuts", {}).get(strictness)
     return Cuts(*_CUTS[strictness]) if entry is None else Cuts(entry["unclear"], entry["flagged"])
@@ -194,54 +196,55 @@ def cuts(field: Field, nli: str = MINI, strictness: Strictness = "balanced") -> 
 
 @cache
 def contradicted_from(field: Field, nli: str = MINI) -> Contradicted:
-    """Return when a statement is called contradicted."""
+    """Return the condition for calling a statement contradicted."""
     entry = _entry(field, nli).get("contradicted")
     return Contradicted(0.75, 0.0) if entry is None else Contradicted(**entry)
 
 
 @cache
 def fit(field: Field, members: frozenset[str], nli: str = MINI) -> LogOddsFit:
-    """The fit of a field by those of its members that are scored."""
+    """Return the fit of a field for its scored members."""
     names = member_names(field, nli)
     entry = _entry(field, nli)["fits"][fit_name(names, members)]
     return LogOddsFit(entry["intercept"], entry["coefficients"])
 
 
 def of_many(field: Field, nli: str, sentences: int) -> float:
-    """Return what is taken off the log-odds of each of an answer's sentences, as of many one looks
-    wrong by chance."""
+    """Return the deduction from the log-odds of each of an answer's sentences: of many sentences,
+    one looks wrong by chance."""
     share: float = _entry(field, nli).get("of_many", 0.0)
     return share * math.log(max(1, sentences))
 
 
 def long_over(nli: str = MINI) -> int:
-    """How many characters an answer has at most that is judged by the fit of its samples."""
+    """Return the maximum characters of an answer that is judged by the fit of its samples."""
     over: int = _entry("samples", nli)["long"]["over"]
     return over
 
 
 @cache
 def long_fit(read: bool, nli: str = MINI) -> LongFit:
-    """The fit of longer answers by samples, where a language model has ``read`` them or not."""
+    """Return the fit of longer answers with samples, with or without a ``read`` by a language
+    model."""
     return LongFit(**_entry("samples", nli)["long"]["read" if read else "plain"])
 
 
 def fit_name(names: Sequence[str], scored: Container[str]) -> str:
-    """The name of the fit for a field's members ``names`` of which some are scored: those that
-    read by a model, or ``lexical``."""
+    """Return the name of the fit for a field's members ``names``, some of which are scored: the
+    members with a model, or ``lexical``."""
     return "+".join(n for n in names if n in scored and not lexical(n)) or LEXICAL
 
 
 def lexical(name: str) -> bool:
-    """Whether a member compares words, without a model."""
+    """Return True if a member compares words, without a model."""
     return REGISTRY.get(name).cost == "free"
 
 
 def members(against: str, judge: bool, language_model: str | None) -> tuple[BoundScorer, ...]:
-    """Every scorer that may be asked, under each call by which it may be.
+    """Return every scorer that may be used, under each of its possible calls.
 
     Args:
-        language_model: that members read by; None: those that need one are not asked.
+        language_model: model of the members that need one; without it they are left out.
     """
     bound = {
         b.key: b
@@ -251,7 +254,7 @@ def members(against: str, judge: bool, language_model: str | None) -> tuple[Boun
         for name in member_names(field, nli)
         for b in _calls(name, field, language_model)
     }
-    if against in ("auto", "samples"):  # of long answers
+    if against in ("auto", "samples"):  # for long answers
         bound |= {b.key: b for b in off_the_shelf.members("samples", False, language_model)}
     if judge:
         bound[JUDGE] = REGISTRY.bind(JUDGE, {})
@@ -261,7 +264,7 @@ def members(against: str, judge: bool, language_model: str | None) -> tuple[Boun
 def members_of(
     record: Record, field: Field, against: str, nli: str, language_model: str | None
 ) -> dict[str, BoundScorer]:
-    """The scorers to ask about a field of a record, by name; none where it lacks the field."""
+    """Return the scorers for a field of a record, by name; empty if it lacks the field."""
     if against not in ("auto", field) or not record.has(field):
         return {}
     bound = {}
@@ -278,8 +281,8 @@ def members_of(
 
 @cache
 def _calls(name: str, field: Field, language_model: str | None) -> tuple[BoundScorer, ...]:
-    """A scorer set against a field: where it takes what the record has, also left to do so. None
-    of one that needs a language model where there is none."""
+    """Return a scorer's calls for a field, also with ``against=auto`` if it has that. Empty for one
+    that needs a language model if there is none."""
     if name in READERS and language_model is None:
         return ()
     scorer = REGISTRY.get(name)
@@ -292,8 +295,8 @@ def _calls(name: str, field: Field, language_model: str | None) -> tuple[BoundSc
 
 
 def said_of(score: Score, sentence: Span, alone: bool) -> MemberRisk | None:
-    """What a score says of a sentence: the worst of its units there; of a scorer of whole
-    responses its risk, where the sentence is ``alone``. None where it says nothing."""
+    """Return a score's risk of a sentence: the worst of its units there or, for a scorer of whole
+    responses, its risk if the sentence is ``alone``. None without either."""
     if score.status != "scored" or score.risk is None:
         return None
     units = [u for u in score.units if u.level in ("sentence", "claim")]
@@ -314,13 +317,13 @@ def said_of(score: Score, sentence: Span, alone: bool) -> MemberRisk | None:
 
 
 def said_of_response(score: Score) -> MemberRisk | None:
-    """What a score says of the whole response."""
+    """Return a score's risk of the whole response."""
     return MemberRisk(score.risk) if score.status == "scored" and score.risk is not None else None
 
 
 def restated(said: Mapping[str, MemberRisk], sentence: str) -> bool:
-    """Return True if all figures of a sentence are supported, and one of them in another form than
-    that of its source ("two hours" for "120 minutes"), or as the result of a computation."""
+    """Return True if all figures of a sentence are supported, one of them in another form than in
+    its source ("two hours" for "120 minutes") or as the result of a computation."""
     figures = said.get(FIGURES)
     if figures is None or figures.label != FIGURES_FOUND:
         return False
@@ -329,20 +332,20 @@ def restated(said: Mapping[str, MemberRisk], sentence: str) -> bool:
 
 
 def figures_contradicted(said: Mapping[str, MemberRisk]) -> bool:
-    """Return True if a source has another value in the place of one of a sentence's."""
+    """Return True if a source has a different value for one of a sentence's figures."""
     figures = said.get(FIGURES)
     return figures is not None and figures.label == CONTRADICTION
 
 
 def odds_of(field: Field, said: Mapping[str, MemberRisk], nli: str) -> float | None:
-    """Log-odds of being wrong by what members say; None where none says anything."""
+    """Return the log-odds of being wrong by the members' risks; None without any."""
     if not said:
         return None
     return fit(field, frozenset(said), nli)(said)
 
 
 def moved(lead: float, others: float, turns: bool) -> float:
-    """Log-odds of what leads moved by ``others``, over 0 only where they may ``turn`` it."""
+    """Adjust the leading log-odds by ``others``; the sign changes only if they may ``turn`` it."""
     both = lead + others
     if turns:
         return both
@@ -350,6 +353,7 @@ def moved(lead: float, others: float, turns: bool) -> float:
 
 
 def shifted(risk: float, prior: float) -> float:
-    """A risk at equal numbers of right and wrong answers, where a share ``prior`` is wrong."""
+    """Convert a risk at equal numbers of right and wrong answers to a share ``prior`` of wrong
+    ones."""
     wrong = risk * prior
     return wrong / (wrong + (1 - risk) * (1 - prior)) if prior != 0.5 else risk

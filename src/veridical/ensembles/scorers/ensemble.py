@@ -1,4 +1,4 @@
-"""One risk of several scorers' risks: the fitted default, or a tuned ensemble."""
+"""Ensemble scorer: the fitted default, or a tuned ensemble."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _DEFAULT = "default"
 
 
 def _pinned(weights: str) -> str:
-    """The default's weights with the version of their file.
+    """Return the default's weights with the version of their file.
 
     Raises:
         UsageError: there are no such weights.
@@ -78,19 +78,19 @@ def _check(
 ) -> None:
     if claims and (file is not None or weights != LABEL_FREE):
         raise UsageError(
-            "claims=true is for weights=label_free: a tuned ensemble has its own components, and "
-            "the default has claims among them"
+            "claims=true requires weights=label_free; a tuned ensemble has its own components, and "
+            "the default includes claims"
         )
     fitted = file is None and weights != LABEL_FREE
     if judge and not fitted:
-        raise UsageError("judge=true is for the default's own weights")
+        raise UsageError("judge=true requires weights=default")
     if language_model is not None and file is not None:
         raise UsageError(
-            "language_model=MODEL is for shipped weights; a tuned ensemble has its own"
+            "language_model=MODEL requires shipped weights; a tuned ensemble has its own"
         )
     if prior != EVEN and not fitted:
         raise UsageError(
-            "prior=P is for the default's calibrated risk: label-free weights give no "
+            "prior=P requires weights=default; label-free weights give no "
             "probability, and a tuned ensemble has the share of its graded answers"
         )
 
@@ -103,15 +103,15 @@ def _cuts(
     weights: str,
     **_: Any,
 ) -> Cuts | None:
-    """Return the risks at which the verdict changes: fitted ones of the default, the tuned
-    threshold of a file; none of label-free weights."""
+    """Return the risks at which the verdict changes: the default's fitted ones, or a file's tuned
+    threshold; None for label-free weights."""
     if file is not None:
         from veridical.ensembles.scorers.tuned import tuned_cuts
 
         return tuned_cuts(read(file)[0], raw.get("stratum"), strictness)
     if weights == LABEL_FREE:
         return None
-    lead = next(iter(raw.get("sets") or ()), "contexts")  # a judge alone leads by these
+    lead = next(iter(raw.get("sets") or ()), "contexts")  # a judge alone leads by contexts
     return default_set.cuts(lead, raw.get("nli") or default_set.MINI, strictness)
 
 
@@ -125,7 +125,7 @@ def _cuts(
     raw_is="risk",
     raw_key="risk",
     version=4,
-    tuned_on={  # the weights of the default; of the label-free sets those of contexts
+    tuned_on={  # the default's weights; for the label-free sets, those with contexts
         "begin": ("file",),
         "halueval": ("file",),
         "truthfulqa": ("file", "weights"),
@@ -147,55 +147,56 @@ async def ensemble(
     language_model: str | None = None,
     prior: Prior = EVEN,
 ) -> Score:
-    """One calibrated risk of several scorers': the fitted default, or a tuned ensemble.
+    """Combine several scorers' risks into one calibrated risk, by the fitted default or a tuned
+    ensemble.
 
     Args:
-        file: what ``veridical tune`` wrote. None takes ``weights``.
-        against: the one field to check by; ``auto`` takes all that the record has.
+        file: file written by ``veridical tune``. None uses ``weights``.
+        against: the only field to check by; ``auto`` uses all fields of the record.
         weights: ``default``, fitted on public labels, or ``label_free``, weighted means of
             quantiles in shipped tables.
-        claims: count the scorer ``claims`` among those of contexts; of ``label_free`` only.
-        judge: ask the run's LLM about each sentence too (``statement_judge``); of ``default``
+        claims: include the scorer ``claims`` among those of contexts; for ``label_free`` only.
+        judge: also ask the run's LLM about each sentence (``statement_judge``); for ``default``
             only.
-        language_model: a model by which the answer is read without and with its sources
-            (``explained_surprisal``): by all that the default checks by, of ``label_free`` by
+        language_model: a model that reads the answer without and with its sources
+            (``explained_surprisal``): for all fields of the default; in ``label_free`` for
             samples of longer responses.
-        prior: the share of wrong answers where it is used, in (0, 1); of ``default`` only.
-            It shifts risks by odds, and changes no label.
+        prior: expected share of wrong answers, in (0, 1); for ``default`` only. It shifts risks
+            by odds, and changes no label.
 
     The default is a logistic regression of the log-odds of few scorers' risks, for each field of
-    the record: contexts, reference, samples, log-probabilities. The first of these that has
-    anything scored leads; the others move its log-odds by a share, and over 0 only where it has
-    but lexical scores. At ``prior=0.5`` a risk is calibrated to equal numbers of right and wrong
-    answers. Members that are not scored leave a fit without them.
+    the record: contexts, reference, samples, log-probabilities. The first of these with anything
+    scored leads. The others adjust its log-odds by a share, and reverse them only if it has lexical
+    scorers alone. At ``prior=0.5`` a risk is calibrated to equal numbers of right and wrong
+    answers. If members are not scored, a fit without them is used.
 
-    With a judge, its log-odds lead, and those of the other scorers, at a quarter, move them
-    without turning what it says; by a reference both count whole.
+    With a judge, its log-odds lead; those of the other scorers, at a quarter, adjust them without
+    reversing them. With a reference, both have full weight.
 
-    By contexts or reference, the response's risk is that of its worst sentence. A sentence's is
-    what the members say of it. It is labelled by the fitted cuts (at the prior 0.5)
-    ``entailment``, ``unclear`` or ``neutral``, or ``contradiction`` where a source contradicts it
-    and most of what speaks against it does. ``probabilities`` are of entailment, neutral and
-    contradiction, and ``evidence`` begins with that of the scorer that decided. By samples or
-    log-probabilities, the response's risk is that of what the members say of the whole. By samples,
-    a response of over 400 characters takes the label-free set of long ones, whose mean quantile a
-    logistic regression makes a probability; a sentence's is half by its own and half by the whole.
+    With contexts or reference, the response's risk is that of its worst sentence, and a sentence's
+    risk that of the members. The fitted cuts (at the prior 0.5) label it ``entailment``,
+    ``unclear`` or ``neutral``, or ``contradiction`` if a source contradicts it and so does most of
+    the evidence against it. ``probabilities`` are those of entailment, neutral and contradiction,
+    and ``evidence`` begins with that of the deciding scorer. With samples or log-probabilities, the
+    response's risk is the members' risk of the whole response. With samples, a response of over 400
+    characters uses the label-free set for long ones, whose mean quantile a logistic regression
+    converts to a probability; a sentence's risk is the mean of its own and the whole.
 
-    ``raw`` has the ``risk`` and the one at equal numbers (``even_risk``); the ``nli`` model whose
-    fits hold; what was ``judged``
-    (``sources``, ``samples``, ``logprobs``, ``llm``, or ``lexical`` where words alone were
-    compared); the fields used (``sets``, the leading first), the ``components``' risks, their
-    ``weights`` (of long responses, shares of the mean), why others are ``missing``; and whether
-    the response ``abstained``: then the risk is 0 and no scorer is asked. The label-free sets and
-    tuned ensembles have ``risk``, ``components``, ``weights`` and ``missing``; the former also
-    ``sets``, the latter the version of the ``file``, the record's ``stratum`` and, tuned on
-    sentences, the components' risks of each (``sentences``). An ensemble tuned on sentences gives
-    their risks as tuned and the response their mean; a weighted one tuned on responses combines
-    the components' sentences, uncalibrated, and others have none.
+    ``raw`` has the ``risk`` and the one at equal numbers (``even_risk``), and the ``nli`` model
+    whose fits apply. ``judged`` is the basis: ``sources``, ``samples``, ``logprobs``, ``llm``, or
+    ``lexical`` if only words were compared. It has the fields used (``sets``, the leading one
+    first), the ``components``' risks, their ``weights`` (for long responses, shares of the mean)
+    and reasons for ``missing`` ones. If the response ``abstained``, the risk is 0 and no scorer is
+    run. The label-free sets and tuned ensembles have ``risk``, ``components``, ``weights`` and
+    ``missing``. The former also have ``sets``, the latter the version of the ``file``, the record's
+    ``stratum`` and, if tuned on sentences, the components' risks of each (``sentences``). An
+    ensemble tuned on sentences returns their risks as tuned, and their mean for the response. A
+    weighted one tuned on responses combines the components' sentences, uncalibrated; others have no
+    sentences.
 
     Raises:
-        UsageError: the file is none of an ensemble, or has changed, or its components are not
-            what it was tuned with.
+        UsageError: the file is not an ensemble, or has changed, or its components differ from
+            those it was tuned with.
         NotApplicable: no component applies.
         ModelError: no component is scored, and some failed.
     """
@@ -225,7 +226,7 @@ async def _label_free(
     risks = {call: s.risk for call, s in scores.items()}
     count = len(record.samples)
     risk = choice.risk(risks, count)
-    assert risk is not None  # one is scored, and every member has a table
+    assert risk is not None  # at least one is scored, and every member has a table
     units = []
     by_sentence = sentences(scores)
     for span in record.sentences if by_sentence else ():

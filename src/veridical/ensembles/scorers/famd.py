@@ -1,4 +1,4 @@
-"""FAMD: several scorers' common direction, without labels (Pagès 2004; Mirage, section 2)."""
+"""FAMD scorer: common direction of several scorers (Pagès 2004; Mirage, section 2)."""
 
 from __future__ import annotations
 
@@ -19,10 +19,12 @@ if TYPE_CHECKING:
 
 def _read(file: str | None) -> tuple[Ensemble, str]:
     if file is None:
-        raise UsageError("name the fitted file: famd(file=PATH), of veridical tune --method famd")
+        raise UsageError(
+            "famd requires the file written by veridical tune --method famd: famd(file=PATH)"
+        )
     ensemble, version = read(file)
     if ensemble.method != "famd":
-        raise UsageError(f"{file} is a {ensemble.method} ensemble: name it as ensemble(file=...)")
+        raise UsageError(f"{file} is a {ensemble.method} ensemble; use ensemble(file=...)")
     return ensemble, version
 
 
@@ -47,21 +49,21 @@ def _cuts(raw: Mapping[str, Any], strictness: Strictness, *, file: str | None) -
     cuts=_cuts,
 )
 async def famd(record: Record, evidence: Evidence, *, file: EnsembleFile | None = None) -> Score:
-    """Where the answer stands along the first component of several scorers' risks.
+    """Locate the answer along the first component of several scorers' risks.
 
     Args:
-        file: what ``veridical tune --method famd`` wrote.
+        file: file written by ``veridical tune --method famd``.
 
-    A factor analysis of mixed data of the scorers' risks, fitted without labels; scorers that
-    give verdicts enter as categories. The component is turned to grow with the mean of the
+    The component comes from a factor analysis of mixed data of the scorers' risks, fitted without
+    labels; scorers with verdicts enter as categories. It is oriented to grow with the mean of the
     scorers' ranks. The risk is its quantile in the fitted data. A component that is not scored
     takes its mean there.
 
-    ``raw`` has the ``risk``, the ``components``' risks and why others are ``missing``.
+    ``raw`` has the ``risk``, the ``components``' risks and the reasons for ``missing`` ones.
 
     Raises:
-        UsageError: no file is named, or it is of another method, or has changed, or its
-            components are not what it was fitted with.
+        UsageError: no file is named, it is of another method or has changed, or its components
+            differ from those it was fitted with.
         NotApplicable: no component applies.
         ModelError: no component is scored, and some failed.
     """

@@ -1,4 +1,4 @@
-"""The sets of scorers that come with the package: which a record has, and what they say.
+"""Label-free scorer sets of the package.
 
 No labels are used: each scorer's risk becomes its quantile in a shipped table, and the set's
 weights are those of ``off_the_shelf.json`` (docs/evidence/default-fit.md has their origin).
@@ -19,21 +19,21 @@ from veridical.engine.risk import table_of
 
 Comparison = Literal["auto", "contexts", "reference", "samples"]
 
-#: Counts where it is asked for, among the set of the field that it compares with, at the weight of
-#: the heaviest member.
+#: Included on request in the set of the field that it compares with, at the weight of the heaviest
+#: member.
 CLAIMS = "claims"
 _CLAIMS_ORDER = ("contexts", "reference", "samples")
 
 
 class ChosenSets(NamedTuple):
-    """The sets that a record has, and the weight of each scorer's key, adding up to 1."""
+    """The sets that apply to a record, and the weight of each scorer's key, adding up to 1."""
 
     sets: tuple[str, ...]
     weights: Mapping[str, float]
 
     def risk(self, risks: Mapping[str, float | None], samples: int) -> float | None:
-        """The weighted mean quantile of the scored ones, of ``risks`` by key; the number
-        of ``samples`` of the record chooses the tables. None where none is scored."""
+        """Return the weighted mean quantile of the scored ``risks`` by key; ``samples`` selects the
+        tables. None if there is no scored one."""
         total = weight = 0.0
         for key, w in self.weights.items():
             risk = risks.get(key)
@@ -52,10 +52,12 @@ def _shipped() -> dict[str, Any]:
 
 
 def sources() -> dict[str, Any]:
-    """The shipped sets by the field of the record that they compare with: each field's ``share``
-    in a record with several, and its ``sets``, of which the first counts that takes responses as
-    long (``longest``, in characters): its members' ``weights``, and of those that need a language
-    model (``read``)."""
+    """Return the shipped sets by the field that they compare with.
+
+    A field has its ``share`` in a record with several fields, and its ``sets``. The first set whose
+    ``longest`` (in characters) covers the response is used. A set has its members' ``weights``, and
+    those of members that need a language model (``read``).
+    """
     by_field: dict[str, Any] = _shipped()["sources"]
     return by_field
 
@@ -66,9 +68,8 @@ def choose(
     claims: bool = False,
     language_model: str | None = None,
 ) -> ChosenSets:
-    """The sets for ``record``: of the field ``against``, or of all that it has; none where it has
-    none. Which of a field's sets counts is a matter of the response's length. Members that read
-    by a language model count where one is named."""
+    """Return the sets for ``record``: of the field ``against``, or of all its fields, by the
+    response's length. Members with a language model are included if one is named."""
     sets = []
     weights: dict[str, float] = {}
     checked = next((f for f in _CLAIMS_ORDER if _compares(record, f, against)), None)
@@ -96,7 +97,7 @@ def choose(
 def members(
     against: Comparison = "auto", claims: bool = False, language_model: str | None = None
 ) -> tuple[BoundScorer, ...]:
-    """Every scorer of any set that may count."""
+    """Return every scorer of any set that may be used."""
     names = {
         name: None
         for field, source in sources().items()
@@ -110,7 +111,7 @@ def members(
 
 
 def _weights(entry: Mapping[str, Any], language_model: str | None) -> dict[str, float]:
-    """Of a set's members, by name."""
+    """Return the weights of a set's members, by name."""
     return {**entry["weights"], **(entry.get("read", {}) if language_model else {})}
 
 

@@ -1,4 +1,4 @@
-"""A tuned ensemble asked about a record: its risk, its sentences, and where its verdict changes."""
+"""Scores of tuned ensembles: risk, sentences and verdict cuts."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from veridical.ensembles.scorers.components import (
 if TYPE_CHECKING:
     from veridical.core.evidence import Evidence
 
-#: What the odds of a tuned threshold are multiplied by: a false alarm weighs twice or half as much.
+#: Factor on the odds of a tuned threshold: a false alarm weighs twice or half as much.
 _ODDS: Mapping[Strictness, float] = {"low": 2.0, "balanced": 1.0, "high": 0.5}
 
 
 def tuned_cuts(ensemble: Ensemble, stratum: str | None, strictness: Strictness) -> Cuts | None:
-    """Return the cuts of a tuned ensemble: its threshold, at ``low`` and ``high`` the one for twice
-    and half the cost of a false alarm. What ``low`` spares is unclear."""
+    """Return the cuts of a tuned ensemble: its threshold and, for ``low`` and ``high``, that for
+    twice and half the cost of a false alarm. Risks that only ``low`` accepts are unclear."""
     threshold = ensemble.fit_of(stratum).threshold
     if threshold is None:
         return None
@@ -41,7 +41,7 @@ def tuned_cuts(ensemble: Ensemble, stratum: str | None, strictness: Strictness) 
 
 
 async def tuned(record: Record, evidence: Evidence, ensemble: Ensemble, version: str) -> Score:
-    """The score of ``record`` by an ensemble whose file has that version."""
+    """Score ``record`` by an ensemble whose file has that version."""
     scores = await ask(evidence, ensemble.scorers)
     verify(ensemble, scores)
     by = ensemble.strata.by if ensemble.strata else None
@@ -76,7 +76,7 @@ async def tuned(record: Record, evidence: Evidence, ensemble: Ensemble, version:
 def _risks_of_sentences(
     ensemble: Ensemble, record: Record, scores: Mapping[str, Score]
 ) -> list[dict[str, float | None]]:
-    """The components' risks of each sentence, by their names."""
+    """Return the components' risks of each sentence, by their names."""
     by_call = {call: as_mapping(score) for call, score in scores.items()}
     return [
         {
@@ -94,9 +94,10 @@ def _fitted_units(
     stratum: str,
     each: Sequence[Mapping[str, float | None]],
 ) -> list[Unit]:
-    """The response's sentences by an ensemble that was tuned on sentences."""
+    """Return the response's sentences by an ensemble tuned on sentences."""
     fit = ensemble.fit_of(stratum)
-    weights = fit.weights or dict.fromkeys(ensemble.names, 1.0)  # of what evidence to show
+    # weights for the choice of evidence
+    weights = fit.weights or dict.fromkeys(ensemble.names, 1.0)
     unit_weights = {c.scorer: weights[c.name] for c in ensemble.components if c.part == "unit"}
     by_sentence = sentences(scores)
     units = []
@@ -110,8 +111,7 @@ def _fitted_units(
 def weighted_units(
     ensemble: Ensemble, record: Record, scores: Mapping[str, Score], stratum: str
 ) -> list[Unit]:
-    """Sentences by the weights that responses have; a fit of another method says nothing of
-    them."""
+    """Return sentences by the weights of responses; empty for fits of other methods."""
     weights = ensemble.fit_of(stratum).weights
     if weights is None:
         return []

@@ -1,4 +1,4 @@
-"""Sentences in a language that no model reads: what their figures and names decide."""
+"""Figures and names of sentences in a language that no model reads."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ if TYPE_CHECKING:
     from veridical.core.scores import Score, Unit
     from veridical.text.spans import Span
 
-#: Labels and kinds of the words of ``support`` that are figures.
+#: Labels and kinds of ``support`` units that are figures.
 _FIGURES = frozenset({"number", "date", "figure", "unit"})
 _DIGITS = re.compile(r"\d+(?:[.,:/]\d+)*")
 #: A figure, and the word or sign after it.
 _MEASURED = re.compile(r"\d[\d.,:]*\s?([^\W\d_]+|[%°€$£¥])")
-#: Whole numbers up to this one are often written as words, which are known in English only.
+#: Largest whole number that is often written in words, which are recognised in English only.
 _WRITTEN_OUT = 20
-#: The same where the sources are in another language than the answer.
+#: The same if the sources are in another language than the answer.
 _WRITTEN_OUT_ABROAD = 100
-#: Languages that write nouns with a capital: their names cannot be told from other nouns.
+#: Languages that capitalise nouns: names cannot be distinguished from other nouns.
 _CAPITAL_NOUNS = frozenset({"de"})
 _SHORTEST_NAME = 3  # letters of a word of a name
 
@@ -29,16 +29,16 @@ _SHORTEST_NAME = 3  # letters of a word of a name
 def wrong_values(
     support: Score, sentence: Span, answer: str | None, sources: Sequence[str]
 ) -> list[Unit]:
-    """Return the units of figures and names in ``sentence`` that are surely not the sources'.
+    """Return the units of figures and names in ``sentence`` that surely differ from the sources.
 
-    A small whole number counts only next to a word that follows another number in the sources
-    (``12 kg`` where they say ``15 kg``), as the sources may have it in words. A name counts only
-    where answer and sources are in the same language and none of its words is in the sources.
+    A small whole number counts only next to a word that follows another number in the sources (``12
+    kg`` against ``15 kg``), as the sources may have it in words. A name counts only if answer and
+    sources are in the same language and none of its words is in the sources.
 
     Args:
         support: the score of the scorer ``support`` against ``sources``.
-        answer: language of the answer, None if unknown.
-        sources: the texts that support it.
+        answer: language of the answer; None if unknown.
+        sources: texts of the sources.
     """
     spans = [
         u
