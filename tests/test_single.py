@@ -77,7 +77,7 @@ def test_arguments_have_the_shapes_of_records() -> None:
         ({"smaples": 3}, "unknown option 'smaples'"),
         ({"preset": "quick"}, "preset 'quick'"),
         ({"scorers": "nonsense"}, "nonsense"),
-        ({"scorers": 4}, "scorers must be a text or a list"),
+        ({"scorers": 4}, "scorers must be a string or a list"),
         ({"engine": "warm"}, "engine must be an Engine"),
     ],
 )

@@ -192,7 +192,7 @@ def test_nothing_compared_is_exit_code_2(tmp_path: Path) -> None:
         (["a", "a", "--json", "-", "--markdown", "-"], "two outputs to standard output"),
         (["a", "a", "--junit", "x", "--sarif", "x"], "two outputs have that name"),
         (["a", "a", "--html", "no/x.html"], "folder must exist"),
-        (["a", "a", "--tolerate", "2"], "tolerate is a fraction"),
+        (["a", "a", "--tolerate", "2"], "tolerate must be a fraction"),
         (["a", "a", "--tolerate", "x"], "Invalid value"),
         (["a", "a", "--split-by", "topic"], "to split by"),
         (["a", "a", "--pair-by", "prompt"], "--pair-by id"),

@@ -71,7 +71,7 @@ def test_a_precision_gives_a_threshold_and_its_recall_on_other_folds(folder: Pat
 
 def test_errors_are_told_before_the_work(folder: Path) -> None:
     for arguments, why in (
-        (["--objective", "auroc", "--joint"], "--joint needs an objective with a threshold"),
+        (["--objective", "auroc", "--joint"], "--joint requires an objective with a threshold"),
         (["--out", "missing/ensemble.json"], "its folder must exist"),
         (["--out", "graded.jsonl"], "it is an input"),
         (["--report", "report.pdf"], "a report is .html"),

@@ -95,7 +95,7 @@ def test_each_stratum_has_its_own_promise_and_others_have_none(tmp_path: Path) -
             {"fit": fit(0.3), "strata": Strata(by="task", of={"qa": fit(0.2)})},
             "its strata are by 'task'",
         ),
-        ("[strata.qa]\nreject = 0.5", {"fit": fit(0.3)}, "the policy's need by"),
+        ("[strata.qa]\nreject = 0.5", {"fit": fit(0.3)}, "the policy's strata require by"),
         ("[strata.qa]\naccept = 0.5", {"fit": fit(0.3)}, "guarantee determines accept"),
         ("", {"level": "sentence", "fit": fit(0.3)}, "applies to sentences, not to responses"),
     ],

@@ -216,9 +216,9 @@ def test_a_failed_score_is_no_other_way_of_scoring(tmp_path: Path) -> None:
     [
         ('{"id": 1, "response": "yes"}', "check them first"),
         ('{"question": "Where?", "answer": "Here."}', "check them first"),
-        ("[1, 2]", "no result line"),
-        ('{"id": 1', "no result line"),
-        ("", "holds no result"),
+        ("[1, 2]", "not a result line"),
+        ('{"id": 1', "not a result line"),
+        ("", "contains no result"),
     ],
 )
 def test_files_that_are_no_results(tmp_path: Path, text: str, said: str) -> None:

@@ -68,7 +68,7 @@ def test_a_group_names_what_belongs_together(tmp_path: Path) -> None:
     assert made.gate is not None and not made.gate.worse
     assert (made.n_groups, made.gate.test) == (10, "permutation")
     assert made.gate.p == pytest.approx(0.5)  # one thread of ten changed
-    assert "tests take the answers of a unit together" in made.notes[0]
+    assert "tests treat the answers of a unit together" in made.notes[0]
 
 
 def test_a_gate_of_one_run_counts_each_answer_to_a_shared_prompt(tmp_path: Path) -> None:

@@ -111,7 +111,7 @@ def test_a_component_scored_nowhere_has_no_say(method: str) -> None:
         (Recipe(objective="auc"), "unknown objective"),
         (Recipe(method="linear"), "unknown method"),  # type: ignore[arg-type]
         (Recipe(calibrate="plat"), "did you mean 'platt'"),
-        (Recipe(joint=True), "joint needs an objective with a threshold"),
+        (Recipe(joint=True), "joint requires an objective with a threshold"),
         (Recipe(objective="f1", joint=True, method="logistic"), "joint tunes weights"),
         (Recipe(beta=2.0), "beta goes with"),
         (Recipe(objective="f_beta", beta=-1.0), "beta must be a positive number"),

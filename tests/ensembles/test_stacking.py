@@ -120,5 +120,5 @@ def test_what_cannot_be_learned_from(fit: object) -> None:
     with pytest.raises(ValueError, match="both right and hallucinated"):
         fit(risks, np.ones(50))
     risks[:, 2] = np.nan
-    with pytest.raises(ValueError, match="scored nowhere"):
+    with pytest.raises(ValueError, match="has no score"):
         fit(risks, labels)

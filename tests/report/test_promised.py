@@ -54,7 +54,7 @@ def test_strata_refusals_and_what_holds_together() -> None:
     assert "The rules may revoke some of these" in table
     both = promise_table(STRATA.model_copy(update={"simultaneous": 0.1}))
     assert "All of these hold together with probability 0.9." in both
-    assert "by itself" not in both
+    assert "separately" not in both
 
 
 def test_the_terminal_says_the_same() -> None:
@@ -65,7 +65,7 @@ def test_the_terminal_says_the_same() -> None:
     )
     assert lines[2] == "task = law: no guarantee: 9 are too few"
     assert lines[3] == "task = new: no guarantee"
-    assert "by itself" in lines[4] and "rules" in lines[5]
+    assert "separately" in lines[4] and "rules" in lines[5]
     assert Promises(by=None, of={"": promise()}).lines[1:] == ()
 
 

@@ -98,10 +98,10 @@ def test_refusals_say_why() -> None:
     few = guarantee(risk, labels, 0.05, 0.1)
     assert few.threshold is None and few.accepted is None
     assert few.reason == (
-        "44 independent graded answers are too few: alpha 0.05 and delta 0.1 need at least 45"
+        "44 independent graded answers are too few: alpha 0.05 and delta 0.1 require at least 45"
     )
     assert guarantee(risk, labels, 0.01, method="crc").reason == (
-        "44 independent graded answers are too few: alpha 0.01 need at least 99"
+        "44 independent graded answers are too few: alpha 0.01 require at least 99"
     )
     risk, labels = ranked([2, 5, 7, 9], 60)
     assert guarantee(risk, labels, 0.1, 0.1).reason == (
@@ -117,7 +117,7 @@ def test_refusals_say_why() -> None:
     assert guarantee(np.zeros(19), np.arange(19) < 2, 0.1, method="crc").reason == (
         "no threshold is safe: 2 of the answers with the least risk hallucinated"
     )
-    assert "Nothing can be promised: 44 independent" in few.statement
+    assert "No guarantee: 44 independent" in few.statement
 
 
 def test_the_statement_is_plain() -> None:

@@ -116,7 +116,7 @@ def test_errors_say_what_is_wrong() -> None:
     labels, risk = graded(2)
     with pytest.raises(UsageError, match="unknown objective 'f2'"):
         objective_named("f2")
-    with pytest.raises(UsageError, match="needs a threshold"):
+    with pytest.raises(UsageError, match="requires a threshold"):
         OBJECTIVES["f1"].value(labels, risk)
     with pytest.raises(UsageError, match="unknown objective 'auroc'"):
         best_threshold(labels, risk, "auroc")

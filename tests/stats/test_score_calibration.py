@@ -194,7 +194,7 @@ def test_what_cannot_be_fitted_is_said() -> None:
         fit("platt", np.array([0.1, 1.5, 0]), labels)
     with pytest.raises(UsageError, match=r"labels\[2\] = nan"):
         fit("platt", risk, np.array([0, 1, math.nan]))
-    with pytest.raises(UsageError, match="one length"):
+    with pytest.raises(UsageError, match="equal length"):
         fit("platt", risk, labels[:2])
     with pytest.raises(UsageError, match=r"risk\[0\] = -0.1"):
         fit("platt", risk, labels).apply(np.array([-0.1]))

@@ -87,7 +87,7 @@ def test_combine_refuses_what_is_no_weight() -> None:
     for bad in ([-0.1, 1.1], [NAN, 1.0], [np.inf, 1.0]):
         with pytest.raises(ValueError, match="weight"):
             combine(risks, np.array(bad))
-    with pytest.raises(ValueError, match="do not go with"):
+    with pytest.raises(ValueError, match="do not match"):
         combine(risks, np.ones(3))
 
 
@@ -287,5 +287,5 @@ def test_refusals() -> None:
     risks[3, 1] = 1.5
     with pytest.raises(UsageError, match=r"row 3: risk 1\.5 of component 1"):
         search(risks, labels, "auroc")
-    with pytest.raises(ValueError, match="do not go with"):
+    with pytest.raises(ValueError, match="do not match"):
         search(risks, labels[1:], "auroc")

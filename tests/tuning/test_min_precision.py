@@ -100,9 +100,9 @@ def test_a_summary_is_printed_and_a_frame_is_made() -> None:
 @pytest.mark.parametrize(
     ("settings", "why"),
     [
-        ({"min_precision": 0.0}, "min_precision is a fraction above 0"),
+        ({"min_precision": 0.0}, "min_precision must be above 0"),
         ({"min_precision": 95}, "at most 1, not 95"),
-        ({"min_precision": 0.9, "joint": True, "objective": "f1"}, "does not go with"),
+        ({"min_precision": 0.9, "joint": True, "objective": "f1"}, "cannot be combined with"),
     ],
 )
 def test_a_precision_that_makes_no_sense_is_refused(settings: dict[str, Any], why: str) -> None:

@@ -110,7 +110,7 @@ def test_more_than_the_file_is_not_read(hub: Hub, tmp_path: Path) -> None:
 @pytest.mark.parametrize("sent", ["bytes 7-99/100", "bytes x", "none"])
 def test_a_range_that_was_not_asked_for_is_refused(hub: Hub, tmp_path: Path, sent: str) -> None:
     hub.headers, some = {"Content-Range": sent}, partial(tmp_path, 9)
-    with pytest.raises(ModelError, match="does not go on at byte 9"):
+    with pytest.raises(ModelError, match="does not continue at byte 9"):
         fetching.from_hub(hub.url, some)
     assert content(some) == WHOLE[:9]
 

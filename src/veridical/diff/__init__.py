@@ -1,4 +1,4 @@
-"""Two runs compared: are they different, by how much, and which records changed."""
+"""Comparison of two runs: differences, their size, and changed records."""
 
 from veridical.diff.comparing import diff
 from veridical.diff.result import Diff

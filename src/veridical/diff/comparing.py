@@ -1,4 +1,4 @@
-"""``diff``: two runs compared, record by record."""
+"""``diff``: comparison of two runs, record by record."""
 
 from __future__ import annotations
 
@@ -39,36 +39,36 @@ if TYPE_CHECKING:
 
     from veridical.diff.options import DiffKeywords
 
-#: Verdicts that speak against an answer.
+#: Verdicts that count as bad.
 BAD: tuple[Verdict, ...] = FLAGGED
-#: Flips that are kept with their texts.
+#: Maximum flips stored with their texts.
 MOST_FLIPS = 1_000
-#: Values of a field that are told apart.
+#: Maximum distinct values of a field.
 MOST_STRATA = 50
 SEED, PERMUTATIONS, REPLICATES = 0, 9_999, 1_000
 _STRICTNESS: dict[str | None, int] = {"accept": 0, "review": 1, "reject": 2}
 _NAMED = 3
-#: Fewest independent units that can show a rise: five flips one way have p = 1/32.
+#: Minimum independent units that can show a rise: five flips one way have p = 1/32.
 _LEAST_UNITS = 5
 _Figure = Callable[[ComparedAnswer], float | None]
-#: What finds what is shown of the answers at some places of a side.
+#: Function that returns the shown texts of the answers at given indices of a side.
 Texts = Callable[[AbstractSet[int]], Mapping[int, ShownText]]
 
 
 def diff(a: str | Path, b: str | Path, **options: Unpack[DiffKeywords]) -> r.Diff:
-    """Compare two runs, record by record: has the second got worse, and what changed?
+    """Compare two runs, record by record.
 
     Args:
         a, b: run directories, or files of result lines (``check --json``), gzipped or not.
-        pair_by: what tells that two answers belong together: ``id``, ``prompt`` or ``row``;
-            see :func:`~veridical.diff.pairing.paired`.
-        split_by: a field of the records' ``meta``; the figures are also given for each value.
-        tolerate: the rise of the share of bad answers (or of the mean risk) that is none.
-        allow_different: compare runs whose scorers have other signatures.
+        pair_by: key of the pairs: ``id``, ``prompt`` or ``row``; see
+            :func:`~veridical.diff.pairing.paired`.
+        split_by: a field of the records' ``meta``; figures are also given for each of its values.
+        tolerate: tolerated rise of the share of bad answers (or of the mean risk).
+        allow_different: compare runs whose scorers have different signatures.
 
     Raises:
-        UsageError: one of them cannot be read, they have no record in common, their ids repeat,
-            or they were scored in different ways.
+        UsageError: a run cannot be read, they have no record in common, their ids repeat, or they
+            were scored in different ways.
     """
     chosen = DiffOptions(**options)
     first, second = Side(Path(a), chosen.split_by), Side(Path(b), chosen.split_by)
@@ -79,19 +79,19 @@ def diff(a: str | Path, b: str | Path, **options: Unpack[DiffKeywords]) -> r.Dif
 def compared(
     a: Side, b: Side, options: DiffOptions, pairs: Pairs, texts: tuple[Texts, Texts]
 ) -> r.Diff:
-    """:func:`diff` of sides that are read and paired already.
+    """Compute :func:`diff` for sides that are read and paired already.
 
     Args:
-        texts: what finds what is shown of the answers at some places of each side.
+        texts: functions that return the shown texts of each side.
     """
     different = list(_different(pairs.pairs))
     if different and not options.allow_different:
         raise UsageError(_refusal(a, b, different))
     if _mixed(a, b) and not options.allow_different:
         raise UsageError(
-            f"the runs differ in strictness: {a.strictness} and {b.strictness}. What differs may "
-            f"be the thresholds, not the answers; {option_named('allow_different')} compares them "
-            "all the same"
+            f"the runs differ in strictness: {a.strictness} and {b.strictness}, so differences "
+            f"may come from the thresholds; {option_named('allow_different')} compares them "
+            "nevertheless"
         )
     table = _Table(pairs.pairs)
     endpoints = list(table.endpoints())
@@ -140,7 +140,7 @@ def compared(
 
 
 class _Table:
-    """The figures of pairs, as columns."""
+    """Figures of pairs, as columns."""
 
     def __init__(self, pairs: Sequence[tuple[ComparedAnswer, ComparedAnswer]]) -> None:
         self._pairs = pairs
@@ -151,13 +151,13 @@ class _Table:
             number = {unit: i for i, unit in enumerate(dict.fromkeys(units))}
             self._groups = np.array([number[unit] for unit in units], dtype=np.int64)
         self.n_groups = len(np.unique(self._groups))
-        # too few to show any rise: the test is then of these units alone, over their answers
+        # too few to show any rise: the test is then on these units alone, over their answers
         self.answers_tested = self.n_groups < min(_LEAST_UNITS, len(pairs))
         if self.answers_tested:
             self._groups = np.arange(len(pairs))
 
     def gate(self, tolerate: float) -> r.DiffGate | None:
-        """What the exit code rests on; None where there is no figure."""
+        """Return the figure that determines the exit code; None without any."""
         lost = sum(_bad(x) is not None and _bad(y) is None for x, y in self._pairs)
         bad = self._column(_bad)
         name: str = "bad_share" if (~np.isnan(bad).any(axis=1)).any() else "risk"
@@ -197,7 +197,7 @@ class _Table:
         )
 
     def notes(self) -> Iterator[str]:
-        """Say what is taken as independent, where it is not each pair of another unit."""
+        """Describe the independent units unless each pair is one."""
         if self.n_groups == len(self._pairs):
             return
         of = f"{len(self._pairs):,} pairs are of {self.n_groups:,} independent unit"
@@ -208,10 +208,10 @@ class _Table:
                 "for these prompts only"
             )
         else:
-            yield f"{of}: the tests take the answers of a unit together"
+            yield f"{of}; the tests treat the answers of a unit together"
 
     def endpoints(self) -> Iterator[r.DiffEndpoint]:
-        """Every figure that any pair has, Holm's correction within each kind."""
+        """Yield every figure that any pair has, with Holm's correction within each kind."""
         yield from self.main()
         for kind, names in (("verdict", get_args(Verdict)), ("decision", get_args(Decision))):
             yield from _corrected(filter(None, (self._share(kind, name) for name in names)))
@@ -223,7 +223,7 @@ class _Table:
         yield from _corrected(filter(None, (self._claims(*rate) for rate in rates)))
 
     def main(self) -> Iterator[r.DiffEndpoint]:
-        """The share of bad answers, and the mean risk."""
+        """Yield the share of bad answers, and the mean risk."""
         for kind, of, share in (("bad_share", _bad, True), ("risk", _risk, False)):
             found = self._endpoint(kind, kind, self._column(of), share=share)
             if found is not None:
@@ -285,18 +285,18 @@ class _Table:
         )
 
     def _column(self, of: _Figure) -> Floats:
-        """(n, 2) of a figure, NaN where an answer has none."""
+        """Return (n, 2) of a figure, NaN if an answer lacks it."""
         return np.array([of(x) for x in self._answers], dtype=np.float64).reshape(-1, 2)
 
     def _known(self, column: Floats) -> tuple[Floats, Ints]:
-        """The pairs that have the figure, and their groups."""
+        """Return the pairs that have the figure, and their groups."""
         known = ~np.isnan(column).any(axis=1)
         return column[known], self._groups[known]
 
 
 def _bad(x: ComparedAnswer) -> float | None:
-    """Whether the verdict speaks against the answer; None where it could not be checked. One that
-    states nothing has nothing that could be wrong."""
+    """Return 1 for a bad verdict, 0 for a good one, and None if the answer could not be checked. An
+    answer that states nothing is good."""
     if x.verdict == "unchecked" and x.reason != NO_STATEMENT:
         return None
     return float(x.verdict in BAD)
@@ -312,14 +312,14 @@ def _score(x: ComparedAnswer, key: str) -> float | None:
 
 
 def _corrected(endpoints: Iterable[r.DiffEndpoint]) -> list[r.DiffEndpoint]:
-    """With Holm's correction over all of them."""
+    """Apply Holm's correction over all endpoints."""
     found = list(endpoints)
     adjusted = holm([e.p for e in found])
     return [e.model_copy(update={"p_holm": p}) for e, p in zip(found, adjusted, strict=True)]
 
 
 def _strata(pairs: Sequence[tuple[ComparedAnswer, ComparedAnswer]]) -> list[r.Stratum]:
-    """The main figures for each value of the second run's field, the commonest first."""
+    """Return the main figures for each value of the second run's field, most common first."""
     by_value: dict[str | None, list[tuple[ComparedAnswer, ComparedAnswer]]] = {}
     for pair in pairs:
         by_value.setdefault(pair[1].stratum, []).append(pair)
@@ -336,7 +336,7 @@ def _strata(pairs: Sequence[tuple[ComparedAnswer, ComparedAnswer]]) -> list[r.St
 
 
 def _different(pairs: Sequence[tuple[ComparedAnswer, ComparedAnswer]]) -> Iterator[r.Difference]:
-    """Scorers of which any pair was scored in two ways, and those that only one run has."""
+    """Yield scorers with two signatures in any pair, and those that only one run has."""
     keys = dict.fromkeys(key for pair in pairs for x in pair for key in x.scores)
     for key in keys:
         there = [any(key in pair[side].scores for pair in pairs) for side in (0, 1)]
@@ -360,7 +360,7 @@ def _signature(
 
 
 def _signatures(pairs: Sequence[tuple[ComparedAnswer, ComparedAnswer]]) -> dict[str, str]:
-    """Of the second run."""
+    """Return the signatures of the second run."""
     found: dict[str, str] = {}
     for _, answer in pairs:
         for key, part in answer.scores.items():
@@ -378,14 +378,14 @@ def _refusal(a: Side, b: Side, different: Sequence[r.Difference]) -> str:
             lines.append(f"{d.scorer}: {d.a} and {d.b}")
     more = f"; and {len(different) - _NAMED} more" if len(different) > _NAMED else ""
     return (
-        f"the runs were not scored in the same way: {'; '.join(lines)}{more}. What differs may be "
-        f"the scoring, not the answers; {option_named('allow_different')} compares them all the "
-        "same"
+        f"the runs were not scored in the same way: {'; '.join(lines)}{more}. Differences may come "
+        f"from the scoring; {option_named('allow_different')} compares them "
+        "nevertheless"
     )
 
 
 def direction_of(x: ComparedAnswer, y: ComparedAnswer) -> r.Direction | None:
-    """How a pair changed; None where neither its verdict nor its decision did."""
+    """Return the direction of a pair's change; None if neither verdict nor decision changed."""
     if (x.verdict, x.decision) == (y.verdict, y.decision):
         return None
     bad, before = _bad(y), _bad(x)
@@ -401,7 +401,7 @@ _Changed = tuple[tuple[int, float, int], ComparedAnswer, ComparedAnswer, r.Direc
 
 
 def _flips(pairs: Sequence[tuple[ComparedAnswer, ComparedAnswer]]) -> Iterator[_Changed]:
-    """Pairs that changed, each with its rank: the worst first, then by the rise of the risk."""
+    """Yield pairs that changed, each with its rank: worst first, then by the rise of the risk."""
     for i, (x, y) in enumerate(pairs):
         direction = direction_of(x, y)
         if direction is not None:
@@ -411,7 +411,7 @@ def _flips(pairs: Sequence[tuple[ComparedAnswer, ComparedAnswer]]) -> Iterator[_
 def rank_of(
     x: ComparedAnswer, y: ComparedAnswer, direction: r.Direction | None, i: int
 ) -> tuple[int, float, int]:
-    """The place among the pairs of the ``i``-th one: those that got worse come first."""
+    """Return the sort key of the ``i``-th pair: pairs that got worse come first."""
     order = ("worse", "other", "better", None).index(direction)
     return order, (x.risk or 0.0) - (y.risk or 0.0), i
 
@@ -438,7 +438,7 @@ def pair_of(
     texts_a: Mapping[int, ShownText],
     texts_b: Mapping[int, ShownText],
 ) -> tuple[str, str | None, r.FlipSide, r.FlipSide]:
-    """The id, the question and both answers of a pair."""
+    """Return the id, the question and both answers of a pair."""
     first, second = texts_a[x.place], texts_b[y.place]
     return y.id, second.question or first.question, _flip_side(x, first), _flip_side(y, second)
 
@@ -480,11 +480,11 @@ def _notes(
     gate: r.DiffGate | None,
     different: Sequence[r.Difference],
 ) -> Iterator[str]:
-    """What limits the comparison."""
+    """Yield remarks on the limits of the comparison."""
     if gate is not None and gate.lost:
         yield (
             f"answers that {a.name} checked and {b.name} could not check: {gate.lost}; they are "
-            "left out, and nothing says that they are right"
+            "left out, and may be wrong"
         )
     for side, alone in ((a, pairs.only_a), (b, pairs.only_b)):
         if alone:
@@ -493,7 +493,10 @@ def _notes(
             yield f"rows of {side.name} that were no valid records: {side.row_errors}"
     if different:
         names = ", ".join(shown(d.scorer) for d in different[:_NAMED])
-        yield f"the runs were not scored in the same way ({names}): that may be all that differs"
+        yield (
+            f"the runs were not scored in the same way ({names}): this alone may explain "
+            "differences"
+        )
     if _mixed(a, b):
         yield (
             f"the runs differ in strictness ({a.strictness}, {b.strictness}): their verdicts have "

@@ -1,4 +1,4 @@
-"""A comparison as one self-contained page. No network; a script for the colours only."""
+"""A comparison as one self-contained page, with a script for the colours only."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from veridical.diff import view
 from veridical.diff.result import Diff, DiffEndpoint
 from veridical.report.html import asset, content_security_policy, environment, write_whole
 
-#: Changed answers that the page shows.
+#: Maximum changed answers on the page.
 SHOWN_FLIPS = 300
 
 
 def write_diff_report(diff: Diff, path: Path, title: str = "veridical comparison") -> None:
-    """Write the page to ``path``, replacing it in one step.
+    """Write the page to ``path``, replacing it atomically.
 
     Raises:
-        UsageError, OSError: the file cannot be written; an older page then stays as it was.
+        UsageError, OSError: the file cannot be written; an older page then remains.
     """
     style = asset("page.css") + asset("bench.css") + asset("diff.css")
     script = asset("theme.js")

@@ -1,4 +1,4 @@
-"""What a comparison of two runs is asked for, checked before any work."""
+"""Options of a comparison of two runs, validated before any work."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ PAIRINGS: tuple[Pairing, ...] = ("id", "prompt", "row")
 
 @dataclass(frozen=True, kw_only=True)
 class DiffOptions(Options):
-    """The options of :func:`veridical.diff.diff`; it says what they mean."""
+    """The options of :func:`veridical.diff.diff`, described there."""
 
     pair_by: Pairing | None = option(
         None,
@@ -50,6 +50,6 @@ class DiffOptions(Options):
         super().__post_init__()
         if not math.isfinite(self.tolerate) or not 0 <= self.tolerate < 1:
             raise UsageError(
-                f"tolerate is a fraction from 0 to below 1 (0.02 is two points), not "
+                f"tolerate must be a fraction from 0 to below 1 (0.02 is two points), not "
                 f"{self.tolerate:g}"
             )

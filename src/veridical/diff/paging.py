@@ -1,4 +1,4 @@
-"""Two runs compared, of which any pair can be looked at."""
+"""Two runs compared, with pages of pairs."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ Only = Literal["all", "changed", "worse", "better", "other", "risk"]
 
 
 class AnswerPair(NamedTuple):
-    """Two answers that belong together.
+    """Two paired answers.
 
     Attributes:
-        direction: how the verdict or decision changed; None where neither did.
-        scores: risk of each scorer in A and in B, where both have one and they differ.
+        direction: direction of the changed verdict or decision; None if neither changed.
+        scores: risk of each scorer in A and in B, if both have one and they differ.
     """
 
     id: str
@@ -32,7 +32,7 @@ class AnswerPair(NamedTuple):
 
 
 class PairsPage(NamedTuple):
-    """The pairs of the page ``number`` from 0 of so many ``pages``; there are ``total`` pairs."""
+    """The pairs of page ``number`` (from 0) of ``pages``; there are ``total`` pairs."""
 
     number: int
     pages: int
@@ -41,17 +41,17 @@ class PairsPage(NamedTuple):
 
 
 class SideBySide:
-    """Two runs, compared as ``veridical diff --allow-different`` does.
+    """Two runs, compared as by ``veridical diff --allow-different``.
 
     Args:
-        texts: what is shown of the answers at some places of each side. Default: what the sides
-            say, which read their whole input for it.
+        texts: functions that return the shown texts of each side. Default: those of the sides,
+            which read their whole input.
 
     Attributes:
         diff: the comparison.
 
     Raises:
-        UsageError: one of them cannot be read or has not ended, or they have no record in common.
+        UsageError: a run cannot be read or has not ended, or they have no record in common.
     """
 
     def __init__(self, a: Side, b: Side, texts: tuple[Texts, Texts] | None = None) -> None:
@@ -70,8 +70,8 @@ class SideBySide:
         }
 
     def page(self, number: int, size: int, only: Only = "changed") -> PairsPage:
-        """A page of pairs: of all in the order of B, of those that changed, the worst first, or of
-        those whose risk did, the highest rise first."""
+        """Return a page of pairs: all in the order of B, the changed ones worst first, or those
+        with a changed risk, highest rise first."""
         places = self._of(only)
         pages = max(1, -(-len(places) // size))
         number = min(max(number, 0), pages - 1)

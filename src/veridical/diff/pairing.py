@@ -1,4 +1,4 @@
-"""Which answer of one side belongs to which of the other."""
+"""Pairing of the answers of two sides."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from veridical.diff.reading import ComparedAnswer, Side
 from veridical.errors import UsageError, option_named
 from veridical.text.display import shown
 
-#: How notes and messages call what answers are paired by.
+#: Names of the keys in notes and messages.
 NAMES: dict[str, str] = {"id": "id", "prompt": "prompt", "row": "row"}
 _KEYS: dict[str, Callable[[ComparedAnswer], str | int | None]] = {
     "id": lambda a: a.id,
@@ -23,8 +23,8 @@ class Pairs(NamedTuple):
     """Answers in pairs, in the order of the second side.
 
     Attributes:
-        by: what they are paired by.
-        only_a, only_b: how many answers have no other.
+        by: key of the pairs.
+        only_a, only_b: number of unpaired answers.
     """
 
     by: Pairing
@@ -35,15 +35,15 @@ class Pairs(NamedTuple):
 
 
 def paired(a: Side, b: Side, by: Pairing | None) -> Pairs:
-    """The answers of two sides in pairs.
+    """Pair the answers of two sides.
 
-    Where nothing is said they are paired by id. Ids that are row numbers on both sides, as they
-    are where the input has none, give way to the prompts where these are known, differ at some
-    row and do not repeat. Ids that repeat are paired by row where both sides have the same id in
-    every row, and are refused otherwise.
+    The default key is the id. If ids are row numbers on both sides, as for an input without ids,
+    the prompts are used instead, provided that they are known, differ at some row and do not
+    repeat. Repeated ids are paired by row if both sides have the same id in every row, and are
+    refused otherwise.
 
     Raises:
-        UsageError: there is nothing to pair by, or no pair.
+        UsageError: there is no key, or no pair.
     """
     notes: list[str] = []
     if by is None:
@@ -72,7 +72,7 @@ def _chosen(a: Side, b: Side) -> tuple[Pairing, list[str]]:
                            "every row, so rows are paired"]  # fmt: skip
         raise UsageError(
             f"ids repeat, such as {shown(twice)}, and differ by row: answers cannot be paired by "
-            f"them ({option_named('pair_by', 'row')} pairs rows as they stand, "
+            f"them ({option_named('pair_by', 'row')} pairs equal row numbers, "
             f"{option_named('pair_by', 'prompt')} equal prompts)"
         )
     numbered = all(x.id == str(x.row) for side in (a, b) for x in side.answers)
@@ -89,7 +89,7 @@ def _can(side: Side, by: Pairing) -> bool:
 
 
 def _twice(answers: Sequence[ComparedAnswer], by: Pairing) -> str | None:
-    """A key that occurs twice."""
+    """Return a key that occurs twice."""
     key, seen = _KEYS[by], set()
     for answer in answers:
         if (name := key(answer)) in seen:
@@ -120,11 +120,11 @@ def _indexed(side: Side, by: Pairing) -> dict[str | int, ComparedAnswer]:
 
 
 def _doubts(pairs: Sequence[tuple[ComparedAnswer, ComparedAnswer]], by: Pairing) -> list[str]:
-    """What speaks against two answers belonging together."""
+    """Return remarks that question the pairing."""
     notes = []
     known = [(x, y) for x, y in pairs if x.prompt is not None and y.prompt is not None]
     if other := sum(x.prompt != y.prompt for x, y in known):
-        notes.append(f"{other} of {len(pairs)} pairs have another prompt in each run")
+        notes.append(f"{other} of {len(pairs)} pairs have different prompts")
     if by == "row" and (other := sum(x.id != y.id for x, y in pairs)):
-        notes.append(f"{other} of {len(pairs)} pairs have another id in each run")
+        notes.append(f"{other} of {len(pairs)} pairs have different ids")
     return notes

@@ -1,7 +1,7 @@
-"""The two sides of a comparison: run directories, or files of result lines.
+"""Sides of a comparison: run directories, or files of result lines.
 
-A side is read twice: once for what is compared, which is held (about a kilobyte a record), and
-once more for the texts of the few records that are shown.
+A side is read twice: once for the compared data, which is held (about a kilobyte per record), and
+once more for the texts of the few shown records.
 """
 
 from __future__ import annotations
@@ -37,16 +37,18 @@ from veridical.io.problems import RowProblem
 from veridical.report.results import Results
 from veridical.text.display import display, reason, shown
 
-#: Rates of a response's claims that are compared (Hu et al. 2024, RefChecker, appendix A.4).
+#: Compared rates of a response's claims (Hu et al. 2024, RefChecker, appendix A.4).
 CLAIM_RATES = ("hallucination", "contradiction", "abstain")
 _GZIP = b"\x1f\x8b"
 _NAME = 80
 
 
 class ComparedScore(NamedTuple):
-    """A score of a record: its risk, its signature, and the rates of its claims, NaN-free and in
-    the order of :data:`CLAIM_RATES`, where it judged claims; of a response without claims only
-    the last."""
+    """A score of a record: its risk, its signature, and the rates of its claims.
+
+    Rates are NaN-free and in the order of :data:`CLAIM_RATES`, if it judged claims; a response
+    without claims has only the last one.
+    """
 
     risk: float | None
     signature: str
@@ -54,11 +56,11 @@ class ComparedScore(NamedTuple):
 
 
 class ComparedAnswer(NamedTuple):
-    """The parts of a record that are compared.
+    """The compared parts of a record.
 
-    ``place`` counts the lines of its side from 0; ``prompt`` and ``unit`` (see
-    :func:`~veridical.core.dependence.unit_of`) are digests, None where they are not known;
-    ``stratum`` is the value of the field to split by.
+    ``place`` counts the lines of its side from 0. ``prompt`` and ``unit`` (see
+    :func:`~veridical.core.dependence.unit_of`) are digests, None if unknown. ``stratum`` is the
+    value of the field to split by.
     """
 
     place: int
@@ -76,9 +78,12 @@ class ComparedAnswer(NamedTuple):
 
 
 class ShownText(NamedTuple):
-    """What is shown of a record. ``whole`` is false where the answer is put together from the
-    sentences that were judged, as result lines do not hold it. ``file`` and ``line`` (from 1) are
-    where it stands: in the input of a run, or in the file of results."""
+    """The shown texts of a record.
+
+    ``whole`` is False if the answer is composed of the judged sentences, as result lines do not
+    contain it. ``file`` and ``line`` (from 1) are its location in the input of a run, or in the
+    file of results.
+    """
 
     question: str | None
     answer: str
@@ -89,7 +94,7 @@ class ShownText(NamedTuple):
 
 
 class LoadedRun(NamedTuple):
-    """A run that is read already: its records, each with its result line, in input order."""
+    """A run that is read already: its records with their result lines, in input order."""
 
     results: Results
     records: Iterable[tuple[Record, bytes]]
@@ -104,7 +109,7 @@ class _Score(BaseModel):
 
 
 class _Line(BaseModel):
-    """A result line, units aside."""
+    """A result line without units."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
     id: str | int
@@ -118,22 +123,23 @@ class _Line(BaseModel):
 
 
 class Side:
-    """One of the two things compared.
+    """One side of a comparison.
 
     Args:
         path: a run directory or a file of result lines, gzipped or not.
         split_by: field of the records' meta.
-        read: the run, where it is read already.
+        read: the run, if it is read already.
 
     Attributes:
         name: the path, printable.
         kind: ``run`` or ``file``.
-        answers: in the order of the side.
-        row_errors: rows of the run that were no valid records; 0 where that is not known.
-        notes: what is to be known of it.
+        answers: answers in the order of the side.
+        row_errors: invalid rows of the run; 0 if unknown.
+        notes: remarks on the side.
 
     Raises:
-        UsageError: it is neither, has not ended, holds no result, or lacks the field to split by.
+        UsageError: it is neither, has not ended, contains no result, or lacks the field to split
+            by.
     """
 
     def __init__(
@@ -151,21 +157,21 @@ class Side:
             self._open_run()
         if split_by is not None and self._results is None:
             raise UsageError(
-                f"{self.name}: its records are not known, so there is no {shown(split_by)} to "
-                "split by: name the run directory of both (their input files must be where they "
-                "were)"
+                f"{self.name}: its records are unknown, so there is no {shown(split_by)} to "
+                "split by; name the run directories of both (with their input files in "
+                "place)"
             )
         self.answers = list(self._answers(split_by))
         if not self.answers:
-            raise UsageError(f"{self.name} holds no result")
+            raise UsageError(f"{self.name} contains no result")
 
     @property
     def results(self) -> Results | None:
-        """The run with its records; None of a file, or where the input is not there any more."""
+        """The run with its records; None for a file, or if the input is missing."""
         return self._results
 
     def texts(self, places: Set[int]) -> dict[int, ShownText]:
-        """What is shown of the answers at some places."""
+        """Return the shown texts of the answers at ``places``."""
         if self._results is not None:
             rows = {a.row: a.place for a in self.answers if a.place in places}
             where = {p.row: p for p in self._results.given.places() if p.row in rows}
@@ -229,7 +235,7 @@ class Side:
             place += 1
         if missing:
             raise UsageError(
-                f"{self.name}: the run has not ended, {missing:,} records have no result; run its "
+                f"{self.name}: the run has not ended: {missing:,} records have no result; run its "
                 "command again"
             )
         if not has_field:
@@ -237,7 +243,7 @@ class Side:
 
     @property
     def strictness(self) -> str | None:
-        """The operating point of a run's verdicts; None of a file, and of an earlier version."""
+        """Operating point of a run's verdicts; None for a file, and for an earlier version."""
         if self._results is not None:
             identity = self._results.identity
         elif self._files is not None:
@@ -249,7 +255,7 @@ class Side:
         return known if isinstance(known, str) else None
 
     def _lines(self) -> Iterator[tuple[int, bytes]]:
-        """Result lines with their numbers from 1."""
+        """Yield result lines with their numbers from 1."""
         if self._files is not None:
             log = decisions_log(self._files.path, self._files.key)
             log.unsealed = self._files.unsealed
@@ -283,7 +289,7 @@ class Side:
 
 
 def _prompt(record: Record) -> str | None:
-    """Return a digest of a record's prompt; None where it has none."""
+    """Return a digest of a record's prompt; None without a prompt."""
     return _digest(json.dumps(record.prompt, sort_keys=True)) if record.prompt else None
 
 
@@ -305,21 +311,21 @@ def _checked(model: type[Any], line: bytes, name: str, number: int) -> Any:
         first = e.errors(include_url=False, include_input=False)[0]
         where = ".".join(map(str, first["loc"]))
         raise UsageError(
-            f"{name}:{number}: no result line of veridical: "
+            f"{name}:{number}: not a result line of veridical: "
             f"{display(f'{where}: ' if where else '')}{display(first['msg'])}"
             f"{_hint(line)}"
         ) from None
 
 
 def _hint(line: bytes) -> str:
-    """Say what to do with a file of answers."""
+    """Return advice on a file of answers."""
     try:
         row = json.loads(line)
     except ValueError:
         return ""
     names = {"response", *ALIASES["response"], *FALLBACKS["response"]}
     if isinstance(row, dict) and "scores" not in row and not names.isdisjoint(row):
-        return "; these are answers: check them first (veridical check FILE --json RESULTS)"
+        return "; these are answers, so check them first (veridical check FILE --json RESULTS)"
     return ""
 
 
@@ -370,7 +376,7 @@ def _text(value: Any) -> str | None:
 
 
 def _answer_of(result: Result) -> str:
-    """The sentences of the answer that were judged, in order."""
+    """Join the judged sentences of the answer, in order."""
     end, parts = 0, []
     for unit in sorted(result.spans, key=lambda u: (u.start, -u.end)):
         if unit.level != "span" and unit.start >= end:

@@ -1,4 +1,4 @@
-"""What a comparison of two runs says: the stable shape of ``veridical diff --json``.
+"""Result of a comparison of two runs: the stable format of ``veridical diff --json``.
 
 Every view is made from a :class:`Diff`. Shares, rates and risks are fractions; a difference is the
 second run's figure minus the first's, so that above 0 is worse.
@@ -21,9 +21,12 @@ Direction = Literal["worse", "better", "other"]
 
 
 class Compared(BaseModel):
-    """One of the two runs. ``kind`` is ``run`` or ``file``; ``n`` are its results, ``n_unchecked``
-    those without a verdict although they make a statement, ``n_row_errors`` rows that were no
-    valid records (0 of a file, which does not say)."""
+    """One of the two runs.
+
+    ``kind`` is ``run`` or ``file``; ``n`` is its number of results. ``n_unchecked`` counts those
+    without a verdict although they make a statement, and ``n_row_errors`` invalid rows (0 for a
+    file, where it is unknown).
+    """
 
     model_config = _STORED
     path: str
@@ -39,14 +42,14 @@ class DiffEndpoint(BaseModel):
     Attributes:
         kind: ``bad_share``: the share of unsupported, contradicted and inconsistent answers, of
             pairs that both runs checked; ``risk``: the mean risk; ``verdict``, ``decision``: the
-            share of answers with that one; ``claims``: the mean rate of a scorer's claims;
-            ``scorer``: the mean risk of a scorer.
-        name: of the verdict, decision, rate or scorer; else the kind.
-        scorer: whose claims they are.
+            share of answers with it; ``claims``: the mean rate of a scorer's claims; ``scorer``:
+            the mean risk of a scorer.
+        name: name of the verdict, decision, rate or scorer; else the kind.
+        scorer: the scorer of the claims.
         ci_low, ci_high: 95 % bootstrap interval of the difference.
-        p: two-sided. ``test`` says by which test: McNemar's exact one, or a permutation test.
+        p: two-sided, by the ``test``: McNemar's exact test, or a permutation test.
         p_holm: corrected for the endpoints of this kind.
-        rises, falls: pairs that flip, where the figure is a share.
+        rises, falls: pairs that flip, if the figure is a share.
     """
 
     model_config = _STORED
@@ -67,14 +70,15 @@ class DiffEndpoint(BaseModel):
 
 
 class DiffGate(BaseModel):
-    """What the exit code rests on: has ``bad_share`` (``risk`` where no pair has verdicts) risen
-    by more than ``tolerate``?
+    """Figure that determines the exit code: the rise of ``bad_share`` (``risk`` if no pair has
+    verdicts) compared with ``tolerate``.
 
     Attributes:
-        p: one-sided. ``test``: McNemar's exact test; Tango's score test where a rise is tolerated;
-            a permutation test for risks, and where records are of one independent unit.
-        worse: the rise is over ``tolerate`` and ``p`` is under ``alpha``.
-        detectable: the smallest rise that so many pairs show in 8 of 10 cases; null where none is.
+        p: one-sided, by the ``test``: McNemar's exact test; Tango's score test with a tolerated
+            rise; a permutation test for risks, and for several records per independent unit.
+        worse: True if the rise exceeds ``tolerate`` and ``p`` is below ``alpha``.
+        detectable: the smallest rise that this many pairs show in 8 of 10 cases; null if there is
+            no such rise.
         lost: pairs that the first run checked and the second could not.
     """
 
@@ -94,7 +98,7 @@ class DiffGate(BaseModel):
 
 
 class Stratum(BaseModel):
-    """The pairs with one value of ``Diff.split_by``; null is that of records without one. Holm's
+    """The pairs with one value of ``Diff.split_by``; null for records without one. Holm's
     correction is over the strata, for each kind of endpoint."""
 
     model_config = _STORED
@@ -113,10 +117,13 @@ class ShownEvidence(BaseModel):
 
 
 class FlipSide(BaseModel):
-    """One of the two answers of a flip. It stands in ``line`` (from 1; null where there are no
-    lines) of ``file``: the input of a run, or a file of results. ``answer`` is the whole answer;
-    where only result lines are known it is put together from the sentences that were judged, and
-    ``whole`` is false. ``sentence`` is the worst one, with its ``evidence``."""
+    """One of the two answers of a flip.
+
+    Its location is ``line`` (from 1; null without lines) of ``file``: the input of a run, or a file
+    of results. ``answer`` is the whole answer; if only result lines are known, it is composed of
+    the judged sentences, and ``whole`` is false. ``sentence`` is the worst one, with its
+    ``evidence``.
+    """
 
     model_config = _STORED
     row: int
@@ -133,9 +140,11 @@ class FlipSide(BaseModel):
 
 
 class Flip(BaseModel):
-    """A pair whose verdict or decision changed. ``direction``: ``worse`` where an answer that was
-    not bad is bad now (unsupported, contradicted, inconsistent; or decided more strictly),
-    ``better`` the other way round, else ``other``."""
+    """A pair whose verdict or decision changed.
+
+    ``direction`` is ``worse`` if an answer that was not bad is bad now (unsupported, contradicted,
+    inconsistent; or decided more strictly), ``better`` for the reverse, else ``other``.
+    """
 
     model_config = _STORED
     id: str
@@ -146,7 +155,7 @@ class Flip(BaseModel):
 
 
 class Difference(BaseModel):
-    """Signatures of a scorer that differ; null where a run does not have it."""
+    """Different signatures of a scorer; null if a run lacks it."""
 
     model_config = _STORED
     scorer: str
@@ -155,8 +164,11 @@ class Difference(BaseModel):
 
 
 class Diff(BaseModel):
-    """Two runs compared. ``flips`` are the worst first; of very many the first ones, and
-    ``n_flips`` counts all by direction. ``gate`` is null where no pair has a figure to compare."""
+    """Two runs compared.
+
+    ``flips`` are sorted worst first, and limited; ``n_flips`` counts all by direction. ``gate`` is
+    null if no pair has a figure to compare.
+    """
 
     model_config = _STORED
     version: str

@@ -1,4 +1,4 @@
-"""A comparison arranged for reading, as a document of blocks; shared by all views."""
+"""A comparison as a document of blocks, shared by all views."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from veridical.report.document import (
 )
 from veridical.report.formats import interval, number, p_cell, p_value, share
 
-#: Flips that a terminal and Markdown show.
+#: Maximum flips in a terminal and in Markdown.
 SHOWN_FLIPS = {"terminal": 5, "markdown": 15}
-#: Characters of a text that a terminal and Markdown show.
+#: Maximum characters of a text in a terminal and in Markdown.
 LONGEST = 300
 HEADS = ("Figure", "A", "B", "change", "95 % interval", "p", "Holm", "n")
 _NAMES = {"bad_share": "bad answers", "risk": "mean risk"}
@@ -32,7 +32,7 @@ WHAT = {"bad_share": "unsupported, contradicted or inconsistent answers", "risk"
 
 
 class DiffSentence(NamedTuple):
-    """The answer of a comparison: a sentence, its level (bad, warn or good), and what it means."""
+    """Outcome of a comparison: a sentence, its level (bad, warn or good), and its meaning."""
 
     sentence: str
     level: str
@@ -40,7 +40,7 @@ class DiffSentence(NamedTuple):
 
 
 def said(diff: Diff) -> DiffSentence:
-    """What came out, in words."""
+    """Describe the outcome in words."""
     gate = diff.gate
     if gate is None:
         return DiffSentence(
@@ -64,7 +64,8 @@ def _power(gate: DiffGate) -> str:
         return f"{gate.n} pairs are too few to show any rise (8 cases of 10, one-sided 5 % level)."
     return (
         f"The smallest rise that {gate.n} pairs could have shown in 8 cases of 10 is "
-        f"{_points(gate, gate.detectable)} (one-sided 5 % level); a smaller one may go unseen."
+        f"{_points(gate, gate.detectable)} (one-sided 5 % level); "
+        "a smaller one may remain undetected."
     )
 
 
@@ -77,7 +78,7 @@ def _points(gate: DiffGate, value: float) -> str:
 
 
 def rows(endpoints: Sequence[DiffEndpoint]) -> Iterator[tuple[str, list[str]]]:
-    """A name and the cells of :data:`HEADS` for each endpoint."""
+    """Yield a name and the cells of :data:`HEADS` for each endpoint."""
     for e in endpoints:
         name = _NAMES.get(e.name, e.name)
         if e.kind in ("scorer", "claims"):
@@ -100,17 +101,17 @@ def rows(endpoints: Sequence[DiffEndpoint]) -> Iterator[tuple[str, list[str]]]:
 
 
 def print_diff(diff: Diff, console: Console) -> None:
-    """Print it within the console's width."""
+    """Print the comparison within the console's width."""
     document.show(blocks(diff, "terminal"), console)
 
 
 def markdown(diff: Diff) -> str:
-    """The document in GitHub's Markdown: a step summary, or a comment."""
+    """Return the document in GitHub's Markdown: a step summary, or a comment."""
     return document.markdown(blocks(diff, "markdown"))
 
 
 def blocks(diff: Diff, form: document.Form) -> Iterator[Block]:
-    """The document for one of the two forms."""
+    """Yield the document for one of the two forms."""
     answer = said(diff)
     if form == "markdown":  # a comment begins with what its reader can judge
         yield document.Opening(answer.sentence, [])
@@ -143,7 +144,7 @@ def blocks(diff: Diff, form: document.Form) -> Iterator[Block]:
 
 
 def _table(endpoints: Sequence[DiffEndpoint], n: int) -> Table:
-    """The endpoints; how many pairs have one, where not all have."""
+    """Make a table of endpoints, with the number of pairs unless all have them."""
     lines = [
         Line(name if e.n == n else f"{name} (n {e.n})", [TableFigure(c) for c in cells[:-1]])
         for e, (name, cells) in zip(endpoints, rows(endpoints), strict=True)
@@ -167,7 +168,7 @@ def _flips(diff: Diff, form: document.Form) -> Iterator[Block]:
 
 
 def headline(flip: Flip, form: document.Form = "terminal") -> list[StyledText | str]:
-    """Name the answer that changed, and its change; a comment names it by its question."""
+    """Name the changed answer and its change; a comment names it by its question."""
     question = flip.question if form == "markdown" else None
     return [
         f"{flip.direction}: ",
@@ -177,7 +178,7 @@ def headline(flip: Flip, form: document.Form = "terminal") -> list[StyledText | 
 
 
 def outcome_of(side: FlipSide) -> str:
-    """Verdict, decision and risk of one answer of a flip."""
+    """Format verdict, decision and risk of one answer of a flip."""
     parts = [side.verdict, *([side.decision] if side.decision else [])]
     return ", ".join(parts) + ("" if side.risk is None else f" {side.risk:.2f}")
 

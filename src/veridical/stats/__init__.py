@@ -1,1 +1,1 @@
-"""Statistics, each once: metrics, resampling, tests, thresholds, calibration, conformal bounds."""
+"""Metrics, resampling, tests, thresholds, calibration and conformal bounds."""

@@ -1,10 +1,10 @@
-"""From a risk that ranks to one that is a probability: four maps, each fitted on graded answers.
+"""Calibration: four maps from risks to probabilities, fitted on graded answers.
 
-All of them rise with the risk or stay level, so no two answers change their order. Each is fitted
-by maximum likelihood (isotonic: least squares, which has the same solution) of Platt's targets
-instead of 0 and 1: ``(P + 1) / (P + 2)`` for each of the P hallucinated answers and ``1 / (N + 2)``
-for each of the N others (Platt 1999, section 2.2). So a few answers that happen to be parted
-without error do not make a certainty, and every parameter is finite.
+All are non-decreasing in the risk, so no two answers change their order. Each is fitted by maximum
+likelihood (isotonic: least squares, which has the same solution) to Platt's targets instead of 0
+and 1. These are ``(P + 1) / (P + 2)`` for each of the P hallucinated answers and ``1 / (N + 2)``
+for each of the N others (Platt 1999, section 2.2). A few answers that are separated without error
+thus do not yield certainty, and every parameter is finite.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from veridical.errors import UsageError, unknown_name
 from veridical.stats.logistic import fit_logistic, sigmoid
 
 METHODS = ("platt", "isotonic", "beta", "temperature")
-#: Logarithms take risks to be in [EDGE, 1 - EDGE]: the resolution of a probability here.
+#: Logarithms clip risks to [EDGE, 1 - EDGE]: the resolution of a probability here.
 EDGE = 1e-6
-_ROUNDING = 1e-9  # by which a mean of risks may leave [0, 1], and equal risks may differ
+_ROUNDING = 1e-9  # tolerance of a mean of risks outside [0, 1], and of equal risks
 
 Slope = Annotated[float, Field(ge=0)]
 Share = Annotated[float, Field(ge=0, le=1)]
@@ -32,12 +32,13 @@ _Shares = Annotated[tuple[Share, ...], Field(min_length=1, max_length=100_000, s
 
 
 class Calibration(BaseModel, abc.ABC):
-    """A fitted map of risks to probabilities of being hallucinated."""
+    """A fitted map from risks to probabilities of being hallucinated."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
 
     def apply(self, risk: Floats) -> Floats:
-        """(n,) probabilities in [0, 1], of (n,) risks in [0, 1]; NaN, not scored, stays NaN.
+        """Return (n,) probabilities in [0, 1], from (n,) risks in [0, 1]; NaN (not scored) stays
+        NaN.
 
         Raises:
             UsageError: a risk is outside [0, 1].
@@ -52,15 +53,15 @@ class Calibration(BaseModel, abc.ABC):
     def _map(self, risk: Floats) -> Floats: ...
 
     def as_dict(self) -> dict[str, Any]:
-        """``method`` and the fitted numbers, as JSON takes them."""
+        """Return ``method`` and the fitted numbers in JSON form."""
         return self.model_dump(mode="json")
 
     @staticmethod
     def from_dict(data: Mapping[str, Any]) -> Calibration:
-        """What :meth:`as_dict` gave.
+        """Restore the output of :meth:`as_dict`.
 
         Raises:
-            ValueError: it is none, or one that falls; names the field.
+            ValueError: it is not a calibration, or a decreasing one; the message names the field.
         """
         try:
             return _ANY.validate_python(dict(data))
@@ -104,8 +105,8 @@ class Beta(Calibration):
 
 
 class Isotonic(Calibration):
-    """The rising step function of least squares (Zadrozny and Elkan 2002), linear between the ends
-    of its steps, level outside them: ``values`` at ``risks``."""
+    """The non-decreasing step function of least squares (Zadrozny and Elkan 2002), linear between
+    the ends of its steps and constant outside them: ``values`` at ``risks``."""
 
     method: Literal["isotonic"] = "isotonic"
     risks: _Shares
@@ -131,19 +132,19 @@ _ANY: TypeAdapter[Calibration] = TypeAdapter(
 
 
 def fit(method: str, risk: Floats, labels: Floats) -> Calibration:
-    """The calibration of one kind that suits graded answers best.
+    """Fit a calibration to graded answers.
 
-    Where hallucinated answers do not have the higher risks, the best rising map is level: every
+    If hallucinated answers do not have higher risks, the best non-decreasing map is constant: every
     answer then gets the same probability (with ``temperature``, 0.5).
 
     Args:
         method: platt, isotonic, beta or temperature.
-        risk: (n,) in [0, 1]; NaN, not scored, is left out.
+        risk: (n,) in [0, 1]; NaN (not scored) is left out.
         labels: (n,) at least 0.5 for hallucinated.
 
     Raises:
-        UsageError: there is no such method, a risk is outside [0, 1], a label is no number, or
-            the answers are not of both kinds.
+        UsageError: there is no such method, a risk is outside [0, 1], a label is not a number, or
+            the answers are not of both classes.
     """
     if method not in METHODS:
         raise unknown_name("calibration", method, METHODS)
@@ -152,7 +153,7 @@ def fit(method: str, risk: Floats, labels: Floats) -> Calibration:
     negatives = len(truth) - positives
     if not positives or not negatives:
         raise UsageError(
-            f"calibration needs hallucinated and other answers, got {positives} and {negatives}"
+            f"calibration requires hallucinated and other answers, not {positives} and {negatives}"
         )
     targets = np.where(truth > 0, (positives + 1) / (positives + 2), 1 / (negatives + 2))
     if method == "isotonic":
@@ -169,19 +170,18 @@ def fit(method: str, risk: Floats, labels: Floats) -> Calibration:
 
 
 def assess(risk: Floats, labels: Floats) -> dict[str, Any]:
-    """How far risks are probabilities, for answers that no calibration has seen.
+    """Compute calibration figures on answers that no calibration has seen.
 
     Args:
-        risk, labels: as of :func:`fit`.
+        risk, labels: as for :func:`fit`.
 
     Returns:
-        ``n`` and ``positive`` answers; ``ece``, ``mce``, ``brier`` and ``log_loss`` as of
-        :mod:`veridical.stats.metrics.calibration`, None where nothing is scored; ``bins`` of
-        the reliability diagram (``low``, ``high``, ``n``, ``mean`` risk, ``rate`` of
-        hallucinated).
+        ``n`` and ``positive`` answers; ``ece``, ``mce``, ``brier`` and ``log_loss`` as in
+        :mod:`veridical.stats.metrics.calibration`, None if nothing is scored; ``bins`` of the
+        reliability diagram (``low``, ``high``, ``n``, ``mean`` risk, ``rate`` of hallucinated).
 
     Raises:
-        UsageError: a risk is outside [0, 1], or a label is no number.
+        UsageError: a risk is outside [0, 1], or a label is not a number.
     """
     from veridical.stats.metrics import calibration as metrics
 
@@ -194,18 +194,18 @@ def assess(risk: Floats, labels: Floats) -> dict[str, Any]:
 
 
 def scored(risk: Floats, labels: Floats) -> tuple[Floats, Floats]:
-    """Risks that are not NaN, and the labels of these as 0 and 1.
+    """Return the risks that are not NaN, and their labels as 0 and 1.
 
     Raises:
-        UsageError: they differ in length, a risk is outside [0, 1], or a label is no number.
+        UsageError: the lengths differ, a risk is outside [0, 1], or a label is not a number.
     """
     risk = _risks(risk)
     truth = np.asarray(labels, dtype=np.float64)
     if truth.shape != risk.shape:
-        raise UsageError(f"risk {risk.shape} and labels {truth.shape} must be of one length")
+        raise UsageError(f"risk {risk.shape} and labels {truth.shape} must have equal lengths")
     bad = np.flatnonzero(~np.isfinite(truth))
     if len(bad):
-        raise UsageError(f"labels[{bad[0]}] = {truth[bad[0]]} is no label")
+        raise UsageError(f"labels[{bad[0]}] = {truth[bad[0]]} is not a label")
     known = ~np.isnan(risk)
     return risk[known], (truth[known] >= 0.5).astype(np.float64)
 
@@ -226,14 +226,14 @@ def _isotonic(risk: Floats, targets: Floats) -> Isotonic:
     at, member, count = np.unique(risk, return_inverse=True, return_counts=True)
     mean = np.bincount(member, weights=targets) / count
     level = np.asarray(isotonic_regression(mean, weights=count).x)
-    # Of each step only its two ends are kept.
+    # only the two ends of each step are kept
     inner = np.zeros(len(at), dtype=np.bool_)
     inner[1:-1] = (level[1:-1] == level[:-2]) & (level[1:-1] == level[2:])
     return Isotonic(risks=tuple(at[~inner].tolist()), values=tuple(level[~inner].tolist()))
 
 
 def _log_odds(risk: Floats) -> Floats:
-    """(n, 2): ``ln r`` and ``-ln(1 - r)``, which add up to the log-odds."""
+    """Return (n, 2): ``ln r`` and ``-ln(1 - r)``, whose sum is the log-odds."""
     p = np.clip(risk, EDGE, 1 - EDGE)
     return np.stack([np.log(p), -np.log1p(-p)], axis=1)
 
@@ -241,14 +241,14 @@ def _log_odds(risk: Floats) -> Floats:
 def _rising(
     features: Floats, targets: Floats, *, intercept: bool = True
 ) -> tuple[list[float], float]:
-    """Coefficients (d,), none below 0, and intercept of the logistic regression of highest
+    """Return non-negative coefficients (d,) and the intercept of the logistic regression of highest
     likelihood.
 
-    The loss is convex: where the free optimum has a negative coefficient, the bounded one lies
-    where some coefficients are 0, so of all such optima with no negative one it is the best.
+    The loss is convex: if the free optimum has a negative coefficient, the bounded one has some
+    coefficients 0. It is the best of all such optima without a negative coefficient.
 
     Args:
-        features: (n, d), d small; one that does not vary has coefficient 0.
+        features: (n, d), d small; a constant one has coefficient 0.
         targets: (n,), between 0 and 1.
     """
     d = features.shape[1]
@@ -267,5 +267,5 @@ def _rising(
                 best = fitted._replace(coefficients=coefficients / scale)
         if size == d and best is not None:
             break  # the free optimum
-    assert best is not None  # without any coefficient none is negative
+    assert best is not None  # with no coefficients, no coefficient is negative
     return best.coefficients.tolist(), float(best.intercept - best.coefficients @ centre)

@@ -1,7 +1,7 @@
-"""Is one scorer better than another? Paired tests, corrected for how many are made.
+"""Paired tests between scorers, corrected for multiplicity.
 
-Scores are paired: every test compares two scorers on the same targets, and treats the targets of
-one group (a passage, a prompt) as one observation.
+Every test compares two scorers on the same targets, and treats the targets of one group (a passage,
+a prompt) as one observation.
 """
 
 from __future__ import annotations
@@ -20,30 +20,30 @@ from veridical.stats.permutation import midranks, permutation
 from veridical.stats.resampling import Resampler, defined, interval
 from veridical.stats.tables import Comparison, Rank
 
-#: Metrics of a score alone (no labels), which can be computed anew on any subset of the targets.
+#: Metrics of a score alone (no labels), which can be recomputed on any subset of the targets.
 RANKING = ("average_precision", "trapezoid_pr", "auroc", "prr", "spearman", "pearson", "kendall")
 
-_RESOLVED = 10  # replicates beyond zero that a counted p-value needs
+_RESOLVED = 10  # replicates beyond zero that a counted p-value requires
 _ALPHA = 0.05
 
 
 def delong(
     truth: Floats, a: Floats, b: Floats, groups: Ints | None = None
 ) -> tuple[float, float, float]:
-    """AUROC of two scorers and the two-sided p-value of their difference.
+    """Return the AUROC of two scorers and the two-sided p-value of their difference.
 
-    The test of DeLong, DeLong and Clarke-Pearson (1988) with the variance of Obuchowski (1997,
-    Biometrics 53), in which the structural components are summed within a cluster. Where every
-    cluster is a single target that is DeLong's own.
+    The test is that of DeLong, DeLong and Clarke-Pearson (1988) with the variance of Obuchowski
+    (1997, Biometrics 53), in which the structural components are summed within a cluster. If every
+    cluster is a single target, it is DeLong's own.
 
     Args:
         truth: (n,) 1 positive, 0 negative.
         a, b: (n,) scores, higher for positives; no NaN.
-        groups: (n,) the cluster of each target; None where all are independent.
+        groups: (n,) the cluster of each target; None if all are independent.
 
     Returns:
-        The p-value is NaN where the variance cannot be estimated: fewer than two clusters with
-        positives or with negatives, or a variance of zero although the areas differ.
+        The areas and the p-value. It is NaN if the variance cannot be estimated: fewer than two
+        clusters with positives or with negatives, or a variance of zero although the areas differ.
     """
     positive = truth >= 0.5
     m, n = int(positive.sum()), int((~positive).sum())
@@ -79,15 +79,15 @@ def delong(
 
 
 def bootstrap_p(differences: Floats, groups: int) -> float | None:
-    """Two-sided p-value of a difference from its (B,) bootstrap replicates.
+    """Return the two-sided p-value of a difference from its (B,) bootstrap replicates.
 
-    ``2 min(share <= 0, share >= 0)``, at most 1: below 0.05 where the 95 % percentile interval
-    leaves zero out. B replicates cannot show a small p-value, and a corrected one of many pairs
-    must be small to count; so where fewer than 10 replicates lie beyond zero, the tail is that of
+    It is ``2 min(share <= 0, share >= 0)``, at most 1: below 0.05 if the 95 % percentile interval
+    excludes zero. B replicates cannot show a small p-value, but one that is corrected for many
+    pairs must be small. If fewer than 10 replicates lie beyond zero, the tail is therefore that of
     Student's t with ``groups - 1`` degrees of freedom at mean / standard deviation of the
-    replicates, and at most 20 / B. Replicates that are all alike but not zero give 1 / (B + 1).
+    replicates, and at most 20 / B. Replicates that are equal but not zero give 1 / (B + 1).
 
-    None where the interval is undefined too.
+    None if the interval is undefined too.
     """
     replicates = defined(differences)
     if replicates is None:
@@ -106,9 +106,9 @@ def bootstrap_p(differences: Floats, groups: int) -> float | None:
 
 
 def holm(p: Sequence[float | None]) -> list[float | None]:
-    """P-values adjusted for their number by the step-down method of Holm (1979).
+    """Adjust p-values for their number by the step-down method of Holm (1979).
 
-    None and NaN are no tests: they stay None and are not counted.
+    None and NaN are not tests: they stay None and are not counted.
     """
     tests = sorted((x, i) for i, x in enumerate(p) if x is not None and not math.isnan(x))
     adjusted: list[float | None] = [None] * len(p)
@@ -120,13 +120,15 @@ def holm(p: Sequence[float | None]) -> list[float | None]:
 
 
 def cliques(order: Sequence[str], p: Mapping[tuple[str, str], float | None]) -> list[list[str]]:
-    """The bars of a critical-difference diagram (Demsar 2006): the longest runs of at least two
-    scorers, neighbours in ``order``, of which no pair differs.
+    """Return the bars of a critical-difference diagram (Demsar 2006).
+
+    They are the longest runs of at least two scorers, neighbours in ``order``, of which no pair
+    differs.
 
     Args:
         order: scorers by their mean rank.
-        p: adjusted p-value of each pair, in either order; a pair differs below 0.05, and one that
-            is missing or None was not shown to.
+        p: adjusted p-value of each pair, in either order; a pair differs below 0.05. A missing
+            pair, or None, does not differ.
     """
 
     def differ(a: str, b: str) -> bool:
@@ -156,27 +158,27 @@ def compare(
     seed: int,
     values: Mapping[str, float] | None = None,
 ) -> tuple[list[Comparison], list[Rank], list[list[str]]]:
-    """Every pair of scorers on one metric, their mean ranks, and which do not differ.
+    """Compare every pair of scorers on one metric, and return their mean ranks and cliques.
 
     Holm's correction is over the bootstrap p-values of all pairs, the primary test. DeLong's
     p-value (of the AUROC, whatever the metric) is given for binary truths, the permutation's for
-    pairs with the best scorer. A pair of which one lacks scores the other has is compared where
-    both have one, and resampled anew there; for metrics of labels rather than scores, each keeps
-    the figures of its own targets.
+    pairs with the best scorer. A pair with different scored targets is compared on the common ones,
+    and resampled there. For metrics of labels rather than scores, each keeps the figures on its own
+    targets.
 
     Args:
         truth: (n,) of the targets; NaN is left out.
-        scores: (n,) for each scorer, higher for higher truth; NaN where it has none.
+        scores: (n,) for each scorer, higher for higher truth; NaN if not scored.
         groups: (n,) the independent unit of each target.
-        metric: one that is better when higher.
+        metric: a metric that is better when higher.
         boot: (B,) replicates of the metric for each scorer, over the same resamples.
         values: the metric of each scorer, if known; else computed, or the mean of its replicates
             for a metric of labels.
 
     Returns:
         Comparisons of all pairs; ranks (1 is best), best first, by replicate or, without any, by
-        value; and the :func:`cliques`, none where nothing was tested. A scorer without a value has
-        neither rank nor clique. All empty for fewer than two scorers.
+        value; and the :func:`cliques`, empty if nothing was tested. A scorer without a value has
+        neither rank nor clique. All are empty for fewer than two scorers.
     """
     names = list(scores)
     if len(names) < 2:

@@ -1,21 +1,23 @@
-"""Thresholds with a promise: which answers may be accepted, so that few of them are hallucinated.
+"""Thresholds with statistical guarantees on the accepted answers.
 
-Two promises, both about answers drawn as the graded ones were (exchangeable with them), and both
-free of assumptions about how the risk was made, as long as it never saw these labels:
+Two guarantees hold for answers exchangeable with the graded ones. They assume nothing about the
+risk except that it was computed without these labels:
 
 - ``ltt``, learn then test (Angelopoulos 2021): with probability 1 - delta over the graded answers,
   at most alpha **of the accepted answers** are hallucinated.
 - ``crc``, conformal risk control (Angelopoulos 2024, theorem 1): on average, at most alpha **of all
   answers** are both accepted and hallucinated.
 
-Learn then test goes up from the least risky answers (fixed sequence testing). For a threshold that
-accepts k graded answers, w of them hallucinated, the hypothesis that more than alpha of what it
-accepts is hallucinated has the exact p-value P(Binomial(k, alpha) <= w). How many answers the first
-threshold accepts depends on n, alpha and delta only; the next is tested while all before it were
-rejected, each at the whole of delta. That the thresholds are risks of the same data does no harm,
-whether or not the share of hallucinated answers rises with the risk: where it crosses alpha it is
-alpha, so it is alpha on average between two crossings too, and however the graded answers fall
-between the crossings, those below the first bad threshold have Binomial(k, alpha) errors.
+Learn then test goes up from the least risky answers (fixed sequence testing). Take a threshold
+that accepts k graded answers, w of them hallucinated. The hypothesis that more than alpha of its
+accepted answers are hallucinated has the exact p-value P(Binomial(k, alpha) <= w). The number of
+answers that the first threshold accepts depends on n, alpha and delta only. Each further threshold
+is tested while all before it were rejected, at the full level delta.
+
+The thresholds are risks of the same data. This keeps the guarantee valid, even if the share of
+hallucinated answers does not rise with the risk. Where the share crosses alpha it equals alpha, so
+its average between two crossings is alpha too. The answers below the first bad threshold therefore
+have Binomial(k, alpha) errors, however the graded answers fall between the crossings.
 """
 
 from __future__ import annotations
@@ -34,29 +36,29 @@ from veridical.stats.calibration import scored
 Method = Literal["ltt", "crc"]
 
 METHODS = ("ltt", "crc")
-_DIGITS = 6  # risks that differ by less are ties
+_DIGITS = 6  # decimals of a risk; smaller differences are ties
 # The sequence starts where this many errors are allowed, if that is in the first quarter: a start
-# at none would end at the first error, a late one where the share is already too high.
+# at zero would end at the first error, a late one where the share is already too high.
 _MOST_ERRORS = 8
 _FIRST = 0.25
 
 
 @dataclass(frozen=True)
 class Guarantee:
-    """What a threshold promises, or why nothing can be promised.
+    """Guarantee of a threshold, or the reason why there is no guarantee.
 
     Attributes:
         method: ltt or crc.
-        alpha: the share of hallucinated answers that is allowed.
-        delta: the probability that the promise fails; None for ``crc``, which holds on average.
-        threshold: answers with ``risk <= threshold`` are accepted; None where nothing is promised.
-        reason: why nothing is; None where something is.
-        n: graded answers it rests on: independent ones that are scored.
-        accepted: share of these that are accepted; None without a threshold, like what follows.
-        observed: the share that alpha is about, in these answers: the hallucinated of those
-            accepted (``ltt``), or the accepted and hallucinated of all (``crc``).
-        bound: how high that share may really be: the upper Clopper-Pearson limit at 1 - delta for
-            this threshold by itself (``ltt``), or its expected value (``crc``). At most alpha.
+        alpha: allowed share of hallucinated answers.
+        delta: probability that the guarantee fails; None for ``crc``, which holds on average.
+        threshold: answers with ``risk <= threshold`` are accepted; None without a guarantee.
+        reason: reason why there is no guarantee; None if there is one.
+        n: graded answers used: independent ones that are scored.
+        accepted: share of these that are accepted; None without a threshold, as are the next two.
+        observed: the share that alpha limits, in these answers: the hallucinated of those accepted
+            (``ltt``), or the accepted and hallucinated of all (``crc``).
+        bound: upper bound of that share: the upper Clopper-Pearson limit at 1 - delta for this
+            threshold alone (``ltt``), or its expected value (``crc``). At most alpha.
     """
 
     method: Method
@@ -71,16 +73,16 @@ class Guarantee:
 
     @property
     def statement(self) -> str:
-        """One sentence for people."""
+        """The guarantee as one sentence for humans."""
         if self.threshold is None:
-            return f"Nothing can be promised: {self.reason}."
+            return f"No guarantee: {self.reason}."
         of = f"Of answers with a risk up to {self.threshold:.4f},"
         if self.delta is None:
             return f"{of} those hallucinated are on average at most {self.alpha:g} of all."
         return f"{of} at most {self.alpha:g} are hallucinated, with probability {1 - self.delta:g}."
 
     def as_dict(self) -> dict[str, Any]:
-        """The attributes, as JSON takes them."""
+        """Return the attributes in JSON form."""
         return asdict(self)
 
 
@@ -94,24 +96,24 @@ def guarantee(
     groups: Ints | None = None,
     seed: int = 0,
 ) -> Guarantee:
-    """The highest threshold that keeps the promise, or a reason why there is none.
+    """Return the highest threshold with a guarantee, or the reason why there is no such threshold.
 
-    Risks are taken to 6 decimals. Whole ties are accepted or not; only where the sequence of tests
-    starts amid a tie is its order drawn.
+    Risks are rounded to 6 decimals. Ties are accepted or not as a whole; only if the sequence of
+    tests starts within a tie is its order drawn.
 
     Args:
-        risk: (n,) in [0, 1], of a scorer that has not been fitted on these labels; NaN, not
-            scored, is left out (such an answer is never accepted).
+        risk: (n,) in [0, 1], of a scorer that was not fitted on these labels; NaN (not scored) is
+            left out (such an answer is never accepted).
         labels: (n,) at least 0.5 for hallucinated.
         alpha, delta: between 0 and 1; ``crc`` does not use delta.
         method: ltt or crc, see above.
-        groups: (n,) the independent unit of each answer. Answers of one unit are no independent
-            evidence: one of them, drawn at random, counts, and the promise is about such answers.
-        seed: of these draws.
+        groups: (n,) the independent unit of each answer. Answers of one unit are not independent
+            evidence: a randomly drawn one counts, and the guarantee is about such answers.
+        seed: seed of these draws.
 
     Raises:
         UsageError: there is no such method, alpha or delta is not between 0 and 1, or a risk,
-            label or group is not as above.
+            label or group is invalid.
     """
     _check(alpha, delta, method)
     values, truth = _independent(risk, labels, groups, seed)
@@ -132,15 +134,17 @@ def by_stratum(
     seed: int = 0,
     simultaneous: bool = False,
 ) -> dict[str, Guarantee]:
-    """:func:`guarantee` for each stratum by itself, in order of name, from its own answers.
+    """Compute :func:`guarantee` for each stratum from its own answers, in order of name.
 
     Args:
-        simultaneous: all promises hold at once with probability 1 - delta, instead of each by
-            itself with that: each of m is made at delta / m (Bonferroni). Strata with fewer
-            answers than delta itself would take are not among the m; no label has a say in that.
+        simultaneous: all guarantees hold together with probability 1 - delta, instead of each
+            separately: each of m is made at delta / m (Bonferroni). Strata with fewer answers
+            than delta itself requires are not among the m; no label affects that.
     """
     if simultaneous and method != "ltt":
-        raise UsageError(f"{method} holds on average: it cannot hold for all strata at once")
+        raise UsageError(
+            f"{method} holds on average and cannot hold for all strata together; use ltt"
+        )
     _check(alpha, delta, method)
     risk, labels = np.asarray(risk), np.asarray(labels)
     names = np.array(strata, dtype=object)
@@ -162,10 +166,10 @@ def by_stratum(
 
 
 def least_n(alpha: float, delta: float = 0.1, *, method: str = "ltt") -> int:
-    """The number of independent graded answers below which nothing can be promised.
+    """Return the number of independent graded answers below which there is no guarantee.
 
-    ``ltt``: as many as must all be right to be sure, the least n with ``(1 - alpha)^n <= delta``;
-    ``crc``: the least with ``alpha (n + 1) >= 1``.
+    ``ltt``: the least n with ``(1 - alpha)^n <= delta``, for which all answers must be right;
+    ``crc``: the least n with ``alpha (n + 1) >= 1``.
     """
     _check(alpha, delta, method)
     if method == "crc":
@@ -181,7 +185,7 @@ def _ltt(values: Floats, truth: Floats, alpha: float, delta: float, seed: int) -
     n, least = len(values), least_n(alpha, delta)
     if n < least:
         return Guarantee("ltt", alpha, delta, None, _too_few(n, least, alpha, delta), n)
-    # Within a tie the order is drawn: that of the input may go with the labels.
+    # the order within a tie is drawn, as that of the input may correlate with the labels
     order = np.lexsort((np.random.default_rng(seed).random(n), values))
     ordered, wrong = values[order], np.cumsum(truth[order])
     start, allowed = _start(n, alpha, delta)
@@ -189,7 +193,7 @@ def _ltt(values: Floats, truth: Floats, alpha: float, delta: float, seed: int) -
     tested = np.append(start, ends[ends > start])
     safe = bdtr(wrong[tested - 1], tested, alpha) <= delta
     passed = tested if safe.all() else tested[: np.argmin(safe)]
-    # The first number may fall amid a tie, and that cannot be cut.
+    # the first number may fall within a tie, which cannot be split
     passed = passed[np.isin(passed, ends)]
     if not len(passed):
         errors_at_start = int(wrong[start - 1])
@@ -217,7 +221,7 @@ def _ltt(values: Floats, truth: Floats, alpha: float, delta: float, seed: int) -
 
 
 def _start(n: int, alpha: float, delta: float) -> tuple[int, int]:
-    """How many of n answers the first threshold accepts, and how many errors it allows."""
+    """Return how many of n answers the first threshold accepts, and how many errors it allows."""
     from scipy.special import bdtr
 
     first = least_n(alpha, delta), 0
@@ -257,15 +261,15 @@ def _crc(values: Floats, truth: Floats, alpha: float) -> Guarantee:
 
 
 def _accepting(ordered: Floats, k: int) -> float:
-    """The threshold that accepts the first k, k >= 1, of the ascending risks and is as high as 6
-    decimals allow: the next risk is over it, whatever the last digits of its float."""
+    """Return the highest threshold, to 6 decimals, that accepts the first k, k >= 1, of the
+    ascending risks: the next risk is above it, whatever its last digits."""
     return 1.0 if k == len(ordered) else round(float(ordered[k]) - 10.0**-_DIGITS, _DIGITS)
 
 
 def _independent(
     risk: Floats, labels: Floats, groups: Ints | None, seed: int
 ) -> tuple[Floats, Floats]:
-    """Scored risks, to 6 decimals, and labels, one answer of each group."""
+    """Return scored risks, to 6 decimals, and labels, one answer per group."""
     values, truth = scored(risk, labels)
     _check_groups(groups, len(np.asarray(risk)))
     if groups is not None:
@@ -281,7 +285,7 @@ def _check(alpha: float, delta: float, method: str) -> None:
         raise unknown_name("guarantee", method, METHODS)
     for name, value in (("alpha", alpha), ("delta", delta)):
         if not 0 < value < 1:
-            raise UsageError(f"{name} must be between 0 and 1, got {value!r}")
+            raise UsageError(f"{name} must be between 0 and 1, not {value!r}")
 
 
 def _check_groups(groups: Ints | None, n: int) -> None:
@@ -291,4 +295,4 @@ def _check_groups(groups: Ints | None, n: int) -> None:
 
 def _too_few(n: int, least: int, alpha: float, delta: float | None) -> str:
     demand = f"alpha {alpha:g}" if delta is None else f"alpha {alpha:g} and delta {delta:g}"
-    return f"{n} independent graded answers are too few: {demand} need at least {least}"
+    return f"{n} independent graded answers are too few: {demand} require at least {least}"

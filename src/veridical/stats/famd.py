@@ -1,4 +1,4 @@
-"""An ensemble without labels: the first component of a factor analysis of mixed data."""
+"""Label-free ensemble: first component of a factor analysis of mixed data."""
 
 from __future__ import annotations
 
@@ -12,40 +12,41 @@ from veridical.errors import UsageError, unknown_name
 
 
 def famd(scores: Mapping[str, Floats], binary: Collection[str] = ()) -> Floats:
-    """The first FAMD component (Pagès 2004) of several scorers' scores, as ranks from 0 to 1.
+    """Return the first FAMD component (Pagès 2004) of several scorers' scores, as ranks from 0 to
+    1.
 
-    The ensemble of Mirage, section 2. A component has no sign of its own: it is turned so that it
-    correlates positively with the mean of the scorers' ranks, without labels. Where scorers
-    contradict one another that correlation is near zero, and the direction means little. With
+    This is the ensemble of Mirage, section 2. A component has no sign of its own: it is oriented,
+    without labels, to correlate positively with the mean of the scorers' ranks. If scorers
+    contradict one another, that correlation is near zero, and the direction means little. With
     numbers only, FAMD is a principal component analysis of the standardised columns; with
     categories only, a multiple correspondence analysis.
 
     Args:
         scores: scorer -> scores (n,), higher = riskier.
-        binary: the scorers that give verdicts, not degrees; they enter as categories.
+        binary: the scorers with verdicts instead of degrees; they enter as categories.
 
     Returns:
-        (n,); NaN for items that any of the scorers has no score for. All 0.5 where no scorer
-        tells two items apart.
+        (n,); NaN for items without a score of any of the scorers. All 0.5 if no scorer
+        distinguishes two items.
 
     Raises:
-        UsageError: fewer than two scorers, scores of different lengths, an unknown name in
-            ``binary``, or the ``meta`` extra is not installed.
+        UsageError: there are fewer than two scorers, scores of different lengths, an unknown name
+            in ``binary``, or the ``meta`` extra is not installed.
     """
     if len(scores) < 2:
-        raise UsageError(f"famd needs at least two scorers, got {', '.join(scores) or 'none'}")
+        raise UsageError(f"famd requires at least two scorers, not {', '.join(scores) or 'none'}")
     for name in binary:
         if name not in scores:
             raise unknown_name("scorer of famd", name, scores)
     if len({len(s) for s in scores.values()}) > 1:
         lengths = ", ".join(f"{name} {len(s)}" for name, s in scores.items())
-        raise UsageError(f"famd needs scores of the same items, got {lengths}")
+        raise UsageError(f"famd requires scores of the same items, not {lengths}")
     names = list(scores)
     columns = np.stack([np.asarray(scores[n], dtype=np.float64) for n in names], axis=1)
     quantiles = np.full(len(columns), np.nan)
     whole = ~np.isnan(columns).any(axis=1)
     complete = columns[whole]
-    # A constant says nothing, and cannot be standardised.
+    # a constant is uninformative, and cannot be standardised
     varies = [j for j in range(len(names)) if len(complete) and np.ptp(complete[:, j]) > 0]
     if not varies:
         quantiles[whole] = 0.5
@@ -58,8 +59,10 @@ def famd(scores: Mapping[str, Floats], binary: Collection[str] = ()) -> Floats:
 
 
 def first_component(columns: Floats, names: Sequence[str], binary: Sequence[bool]) -> Floats:
-    """The first FAMD component (n,) of ``columns`` (n, k), none of them constant, those that are
-    ``binary`` as categories; turned to correlate positively with the mean of their ranks.
+    """Return the first FAMD component (n,) of ``columns`` (n, k), none of them constant, with
+    ``binary`` ones as categories.
+
+    It is oriented to correlate positively with the mean of their ranks.
 
     Raises:
         UsageError: the ``meta`` extra is not installed.
@@ -69,12 +72,12 @@ def first_component(columns: Floats, names: Sequence[str], binary: Sequence[bool
 
 
 def _first(columns: Floats, names: list[str], binary: list[str]) -> Floats:
-    """First component (n,), its sign arbitrary; columns (n, k) vary."""
+    """Return the first component (n,) with arbitrary sign; columns (n, k) vary."""
     try:
         import pandas as pd
         import prince
     except ImportError as e:
-        raise UsageError(f"famd needs prince: pip install prince ({e})") from None
+        raise UsageError(f"famd requires prince; pip install prince ({e})") from None
     frame = pd.DataFrame(columns, columns=names)
     settings: dict[str, Any] = {"n_components": 1, "engine": "scipy"}  # exact, so no seed
     model: Any
@@ -97,7 +100,7 @@ def _turned(component: Floats, columns: Floats) -> Floats:
 
 
 def ranks(values: Floats) -> Floats:
-    """Mean ranks scaled to [0, 1]; what differs by rounding only is tied."""
+    """Return mean ranks scaled to [0, 1]; values that differ by rounding only are tied."""
     from scipy.stats import rankdata
 
     ranked = rankdata(np.round(values, 10))

@@ -1,4 +1,4 @@
-"""Folds that part no independent unit."""
+"""Cross-validation folds that keep independent units together."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ def grouped_folds(
     labels: Floats | None = None,
     strata: Sequence[str] | None = None,
 ) -> Ints:
-    """(n,) the fold of each target, 0 .. count - 1 (of two at least).
+    """Return (n,) the fold of each target, 0 .. count - 1 (at least two).
 
-    Whole groups at random. With ``labels``, 0 or 1, and ``strata`` they are dealt out by stratum
-    and by their share of positive targets, so that each fold has its part of them.
+    Whole groups are assigned at random. With ``labels`` (0 or 1) and ``strata``, folds are balanced
+    by stratum and by the groups' share of positive targets.
     """
     units, first, member = np.unique(groups, return_index=True, return_inverse=True)
     turn = np.random.default_rng(seed).permutation(len(units))

@@ -18,21 +18,21 @@ class LogisticFit(NamedTuple):
 
 
 def sigmoid(x: Floats) -> Floats:
-    """``1 / (1 + exp(-x))``, without overflow."""
+    """Return ``1 / (1 + exp(-x))``, without overflow."""
     return np.asarray(0.5 * (1 + np.tanh(np.asarray(x) / 2)))
 
 
 def fit_logistic(
     x: Floats, targets: Floats, *, ridge: float = 0.0, intercept: bool = True
 ) -> LogisticFit:
-    """The logistic regression of the least ``sum of cross-entropies + ridge |w|^2 / 2``; the
-    intercept is not penalised. With ``ridge`` 1 it is that of scikit-learn's defaults.
+    """Fit the logistic regression with the least ``sum of cross-entropies + ridge |w|^2 / 2``.
 
-    Newton's steps, halved where they overshoot, of least norm where the features do not tell.
+    The intercept is not penalised. With ``ridge`` 1 it equals scikit-learn's defaults. Newton's
+    steps are halved if they overshoot, and have the least norm if the features are redundant.
 
     Args:
-        x: (n, d), best of a like scale.
-        targets: (n,) from 0 to 1; a share counts as so much of either class.
+        x: (n, d), preferably of similar scale.
+        targets: (n,) from 0 to 1; a fraction counts partly as either class.
     """
     n, d = x.shape
     design = np.column_stack([x, np.ones((n, int(intercept)))])

@@ -1,7 +1,7 @@
-"""What weights and thresholds are tuned for: the figures S and B of the tunable ensemble.
+"""Objectives of weights and thresholds: S and B of the tunable ensemble.
 
-A label is 1 where the answer is hallucinated, a risk is in [0, 1] with 1 the worst, and an answer
-is called hallucinated where ``risk >= threshold``. S needs no threshold (eq. 20 of "Black-Box
+A label is 1 for a hallucinated answer, a risk is in [0, 1] with 1 the worst, and an answer is
+classified as hallucinated if ``risk >= threshold``. S needs no threshold (eq. 20 of "Black-Box
 Hallucination Detection: A Tunable Ensemble Approach"), B does (eq. 22 and 23). The figures are
 those of ``veridical bench``.
 """
@@ -20,26 +20,25 @@ from veridical.errors import UsageError, unknown_name
 from veridical.stats.metrics import calibration, ranking
 from veridical.stats.metrics.metric import Metric
 
-#: Counts of right and wrong labels (true and false positives, false and true negatives), and beta
-#: -> figure; 0 where it is undefined.
+#: Counts (true and false positives, false and true negatives) and beta -> figure; 0 if undefined.
 OfCounts = Callable[[Floats, Floats, Floats, Floats, float], Floats]
-#: The class that precision, recall and what is made of them are of. Thresholds are of the risk in
+#: The positive class of precision, recall and derived figures. Thresholds apply to the risk in
 #: either case.
 Positive = Literal["hallucinated", "correct"]
 POSITIVES: tuple[Positive, ...] = ("hallucinated", "correct")
-#: Objectives that differ between the two.
+#: Objectives that differ between the two classes.
 BY_CLASS = ("average_precision", "f1", "f_beta")
 
 
 @dataclass(frozen=True)
 class Objective:
-    """A figure to tune for.
+    """An objective of tuning.
 
     Attributes:
-        name: as in ``--objective``.
+        name: name in ``--objective``.
         larger_is_better: False for losses.
-        metric: of objectives without a threshold, else None.
-        of_counts: of objectives with one, else None.
+        metric: metric of objectives without a threshold, else None.
+        of_counts: figure of objectives with a threshold, else None.
     """
 
     name: str
@@ -59,15 +58,15 @@ class Objective:
         beta: float = 1.0,
         positive: Positive = "hallucinated",
     ) -> float:
-        """The figure in its natural sign; NaN where undefined or where a risk is NaN.
+        """Return the figure in its natural sign; NaN if undefined or if a risk is NaN.
 
         Args:
-            labels: (n,) 1 = hallucinated; 0.5 and more counts as 1.
+            labels: (n,) 1 = hallucinated; a value of at least 0.5 counts as 1.
             risk: (n,) in [0, 1].
-            threshold: called hallucinated is ``risk >= threshold``; only where
+            threshold: answers with ``risk >= threshold`` are classified as hallucinated; only if
                 :attr:`needs_threshold`.
-            beta: of ``f_beta``: recall counts ``beta`` times as much as precision.
-            positive: the class that is to be found.
+            beta: weight of recall relative to precision, for ``f_beta``.
+            positive: the positive class.
 
         Raises:
             UsageError: a threshold is missing, or beta is not a positive number.
@@ -81,10 +80,10 @@ class Objective:
                 *((truth, risk) if positive == "hallucinated" else (1 - truth, 1 - risk))
             )
         if threshold is None:
-            raise UsageError(f"objective {self.name!r} needs a threshold")
+            raise UsageError(f"objective {self.name!r} requires a threshold")
         check_beta(beta)
         if truth.shape != risk.shape or risk.ndim != 1:
-            raise ValueError(f"labels {truth.shape} and risk {risk.shape} must be of one length")
+            raise ValueError(f"labels {truth.shape} and risk {risk.shape} must have equal lengths")
         if not len(risk) or np.isnan(risk).any():
             return float("nan")
         called, wrong = risk >= threshold, truth > 0
@@ -94,29 +93,29 @@ class Objective:
 
 
 def of_class(figure: OfCounts, positive: Positive) -> OfCounts:
-    """``figure`` of the counts of hallucinated answers, with ``positive`` as its positive class."""
+    """Adapt ``figure`` of the counts of hallucinated answers to the positive class ``positive``."""
     if positive == "hallucinated":
         return figure
     return lambda tp, fp, fn, tn, beta: figure(tn, fn, fp, tp, beta)
 
 
 def check_positive(positive: str) -> None:
-    """UsageError unless it is one of :data:`POSITIVES`."""
+    """Raise UsageError unless the class is in :data:`POSITIVES`."""
     if positive not in POSITIVES:
         raise unknown_name("positive class", positive, POSITIVES)
 
 
 def check_beta(beta: float) -> None:
-    """UsageError unless 0 < beta < infinity."""
+    """Raise UsageError unless 0 < beta < infinity."""
     if not 0 < beta < np.inf:
         raise UsageError(f"beta must be a positive number, not {beta}")
 
 
 def objective_named(name: str) -> Objective:
-    """The objective of this name.
+    """Return the objective with this name.
 
     Raises:
-        UsageError: there is none.
+        UsageError: there is no such objective.
     """
     if name not in OBJECTIVES:
         raise unknown_name("objective", name, OBJECTIVES)
@@ -124,7 +123,7 @@ def objective_named(name: str) -> Objective:
 
 
 def ratio(part: Floats, whole: Floats) -> Floats:
-    """part / whole, and 0 where the whole is 0."""
+    """Divide ``part`` by ``whole``; 0 if the whole is 0."""
     return np.divide(part, whole, out=np.zeros(np.broadcast(part, whole).shape), where=whole > 0)
 
 
@@ -147,7 +146,7 @@ def _weighted_f1(tp: Floats, fp: Floats, fn: Floats, tn: Floats, beta: float) ->
 
 
 def _balanced_accuracy(tp: Floats, fp: Floats, fn: Floats, tn: Floats, beta: float) -> Floats:
-    """Mean over the classes that are there."""
+    """Return the mean over the classes that are present."""
     positives, negatives = tp + fn, tn + fp
     classes = np.asarray((positives > 0) * 1.0 + (negatives > 0), dtype=np.float64)
     return ratio(ratio(tp, positives) + ratio(tn, negatives), classes)
@@ -162,7 +161,7 @@ def _mcc(tp: Floats, fp: Floats, fn: Floats, tn: Floats, beta: float) -> Floats:
     return ratio(tp * tn - fp * fn, called * np.sqrt((tp + fn) * (tn + fp)))
 
 
-#: Figures of labels, which a threshold can be fitted to, by name.
+#: Figures of labels, for which a threshold can be fitted, by name.
 OF_COUNTS: Mapping[str, OfCounts] = MappingProxyType(
     {
         "weighted_f1": _weighted_f1,
@@ -174,7 +173,7 @@ OF_COUNTS: Mapping[str, OfCounts] = MappingProxyType(
         "mcc": _mcc,
     }
 )
-#: By the name of ``--objective``.
+#: Objectives by name in ``--objective``.
 OBJECTIVES: Mapping[str, Objective] = MappingProxyType(
     {
         o.name: o

@@ -1,4 +1,4 @@
-"""The same things measured twice: has a share or a mean changed, and what could have been shown?
+"""Paired tests of a changed share or mean, and their detectable effects.
 
 Differences are of pairs, second minus first. Pairs of one group (such as records of one prompt)
 count as one observation.
@@ -18,16 +18,16 @@ from veridical.stats.resampling import Resampler, interval
 
 Alternative = Literal["two-sided", "greater"]
 
-#: One-sided level of a test, and the power that :func:`detectable_share` asks for.
+#: One-sided level of a test, and power of :func:`detectable_share`.
 ALPHA, POWER = 0.05, 0.8
 _Z_ALPHA, _Z_POWER = 1.6448536, 0.8416212
-_ALL_SIGNS = 14  # groups of which every choice of signs is looked at
-_MOST = 5_000  # groups that are drawn; sums of more are normal
+_ALL_SIGNS = 14  # maximum groups for which all sign combinations are tried
+_MOST = 5_000  # maximum groups that are sampled; sums of more are treated as normal
 _BLOCK = 1 << 20  # signs, or weights, drawn at once: 8 MB
 
 
 class Flips(NamedTuple):
-    """Pairs of a yes and a no: ``rises`` from no to yes, ``falls`` from yes to no, of ``n``."""
+    """Paired binary outcomes: ``rises`` from no to yes, ``falls`` from yes to no, of ``n``."""
 
     rises: int
     falls: int
@@ -35,14 +35,14 @@ class Flips(NamedTuple):
 
     @classmethod
     def of(cls, differences: Floats) -> Flips:
-        """Counted of differences that are -1, 0 or 1."""
+        """Count flips in differences that are -1, 0 or 1."""
         rises, falls = int((differences > 0).sum()), int((differences < 0).sum())
         return cls(rises, falls, len(differences))
 
 
 def mcnemar(flips: Flips, alternative: Alternative = "two-sided") -> float:
-    """Exact p-value of McNemar's test (1947): given how many pairs flip, each is as likely to rise
-    as to fall. 1 where none does."""
+    """Return the exact p-value of McNemar's test (1947): given the number of flips, each is as
+    likely to rise as to fall. It is 1 without flips."""
     from scipy.stats import binom
 
     total = flips.rises + flips.falls
@@ -54,10 +54,10 @@ def mcnemar(flips: Flips, alternative: Alternative = "two-sided") -> float:
 
 
 def share_rises(flips: Flips, margin: float = 0.0) -> float:
-    """One-sided p-value: has a share risen by more than ``margin``?
+    """Return the one-sided p-value that a share has risen by more than ``margin``.
 
-    Of a margin of 0 it is :func:`mcnemar`; of another the score test of Tango (1998, Statistics in
-    Medicine 17, eq. 8), which is of many pairs.
+    For margin 0 it is :func:`mcnemar`; otherwise the score test of Tango (1998, Statistics in
+    Medicine 17, eq. 8), which is for many pairs.
 
     Args:
         margin: in [0, 1).
@@ -79,16 +79,17 @@ def sign_flip(
     alternative: Alternative = "two-sided",
     margin: float = 0.0,
 ) -> float:
-    """P-value of a permutation test of a mean difference: what if the two of a group were swapped?
+    """Return the p-value of a permutation test of a mean difference, which swaps the two of a
+    group.
 
-    All choices are looked at where at most 14 groups differ; else ``permutations`` of them are
-    drawn, and ``p = (1 + hits) / (1 + permutations)``; of more than 5 000 groups the sum is
-    taken to be normal.
+    All combinations are tried if at most 14 groups differ. Otherwise ``permutations`` of them are
+    drawn, and ``p = (1 + hits) / (1 + permutations)``; for more than 5 000 groups the sum is
+    treated as normal.
 
     Args:
         differences: (n,), no NaN.
         groups: (n,) the group of each.
-        margin: is the mean over this, rather than over 0?
+        margin: the mean is compared with this value rather than 0.
     """
     sums = _by_group(differences - margin, groups)
     sums = sums[np.abs(sums) > 1e-12]
@@ -117,12 +118,14 @@ def sign_flip(
 def mean_interval(
     differences: Floats, groups: Ints, *, replicates: int, seed: int, share: bool = False
 ) -> tuple[float | None, float | None]:
-    """95 % interval of a mean difference, by a bootstrap over groups; of more than 5 000 groups
-    by the normal approximation. (None, None) of fewer than two groups.
+    """Return the 95 % interval of a mean difference, by a bootstrap over groups.
+
+    For more than 5 000 groups it is the normal approximation. (None, None) for fewer than two
+    groups.
 
     Args:
-        share: the differences are of a yes and a no. Where no pair flips, all resamples are
-            alike, which is no certainty: then it is what Wilson (1927) gives of no flips.
+        share: True if the differences are of binary outcomes. Without any flip all resamples are
+            equal, which is not certainty: the interval is then Wilson's (1927) for no flips.
     """
     groups = np.unique(groups, return_inverse=True)[1]
     count = int(groups.max(initial=-1)) + 1
@@ -141,10 +144,11 @@ def mean_interval(
 
 
 def detectable_share(flips: Flips, margin: float = 0.0) -> float | None:
-    """The smallest rise of a share that so many pairs show in 8 of 10 cases, at the one-sided
-    level of 5 %, while as many pairs flip for no reason as did here. None where no rise does.
+    """Return the smallest rise of a share that this many pairs show in 8 of 10 cases.
 
-    Exact for McNemar's test of at most 5 000 pairs, else by the normal approximation.
+    The test is one-sided at 5 %, with as many random flips as observed. None if no rise is
+    detectable. It is exact for McNemar's test of at most 5 000 pairs, else the normal
+    approximation.
     """
     n = flips.n
     if not n:
@@ -167,8 +171,8 @@ def detectable_share(flips: Flips, margin: float = 0.0) -> float | None:
 
 
 def detectable_mean(differences: Floats, groups: Ints, margin: float = 0.0) -> float | None:
-    """The smallest rise of a mean that such differences show in 8 of 10 cases, at the one-sided
-    level of 5 %; None of fewer than 5 groups, of which no swap is rare enough."""
+    """Return the smallest rise of a mean that such differences show in 8 of 10 cases, one-sided at
+    5 %; None for fewer than 5 groups, for which no swap is rare enough."""
     groups = np.unique(groups, return_inverse=True)[1]
     if int(groups.max(initial=-1)) < 4:
         return None
@@ -176,7 +180,7 @@ def detectable_mean(differences: Floats, groups: Ints, margin: float = 0.0) -> f
 
 
 def _mean_error(differences: Floats, groups: Ints) -> tuple[float, float]:
-    """The mean and its standard error over groups."""
+    """Return the mean and its standard error over groups."""
     mean = float(differences.mean())
     residuals = _by_group(differences - mean, groups)
     k = len(residuals)
@@ -184,8 +188,8 @@ def _mean_error(differences: Floats, groups: Ints) -> tuple[float, float]:
 
 
 def _exact_power(n: int, idle: float, rise: float) -> float:
-    """How often McNemar's one-sided test shows a rise, where a share ``idle`` of pairs rises and
-    as many fall besides."""
+    """Return the power of McNemar's one-sided test for a rise, if a share ``idle`` of pairs rises
+    at random and as many fall."""
     from scipy.stats import binom
 
     flipping = 2 * idle + rise
@@ -193,7 +197,7 @@ def _exact_power(n: int, idle: float, rise: float) -> float:
     totals = np.arange(
         max(1, math.floor(mean - 9 * spread - 9)), min(n, math.ceil(mean + 9 * spread + 9)) + 1
     )
-    fewest = binom.isf(ALPHA, totals, 0.5) + 1  # rises that are significant
+    fewest = binom.isf(ALPHA, totals, 0.5) + 1  # minimum number of rises that is significant
     power = binom.pmf(totals, n, flipping) * binom.sf(fewest - 1, totals, (idle + rise) / flipping)
     return float(power.sum())
 
@@ -205,8 +209,8 @@ def _normal_power(n: int, idle: float, rise: float, margin: float) -> float:
 
 
 def _variance(rises: float, falls: float, margin: float) -> float:
-    """Of one pair's difference, under the likeliest shares whose difference is the margin (Tango
-    1998, eq. 7), given the shares of pairs that rise and that fall."""
+    """Return the variance of one pair's difference, under the likeliest shares whose difference is
+    the margin (Tango 1998, eq. 7), given the shares of pairs that rise and fall."""
     linear = -rises - falls + (2 - rises + falls) * margin
     root = math.sqrt(max(0.0, linear**2 + 8 * falls * margin * (1 - margin)))
     fall = (root - linear) / 4
@@ -223,5 +227,5 @@ def _reached(totals: Floats, least: float, alternative: Alternative) -> NDArray[
 
 
 def _upper(z: float) -> float:
-    """P(Z >= z) of a standard normal."""
+    """Return P(Z >= z) of a standard normal."""
     return math.erfc(z / math.sqrt(2)) / 2

@@ -1,6 +1,6 @@
-"""A permutation test of two scorers: what if their scores had been swapped?
+"""Permutation test of two scorers, by swapping their scores.
 
-The metrics here take many rows of scores against one truth. Mixed rows of ranks hold few distinct
+The metrics here take many rows of scores against one truth. Mixed rows of ranks have few distinct
 values, so nothing is sorted: targets are counted by value, from the highest down.
 """
 
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from veridical.arrays import Floats, Ints
 
-_BLOCK = 1 << 18  # entries a block of permutations works on at once: 2 MB an array
+_BLOCK = 1 << 18  # entries per block of permutations: 2 MB an array
 
 
 def permutation(
@@ -27,11 +27,12 @@ def permutation(
     permutations: int,
     seed: int,
 ) -> float:
-    """Two-sided p-value of metric(a) - metric(b), by swapping the scorers for whole groups.
+    """Return the two-sided p-value of metric(a) - metric(b), by swapping the scorers for whole
+    groups.
 
-    To be exchangeable the two must share a scale: both are turned into mid-ranks over the targets
-    (for pearson, which ranks would change, into standard scores). ``p = (1 + hits) / (1 +
-    permutations)``, hits being the permutations with a difference at least as large.
+    To be exchangeable, the two must share a scale: both are converted to mid-ranks over the targets
+    (for pearson, which ranks would change, to standard scores). ``p = (1 + hits) / (1 +
+    permutations)``, where hits are permutations with a difference at least as large.
 
     Args:
         truth: (n,); binary for average_precision, trapezoid_pr and auroc, any for the others.
@@ -41,7 +42,7 @@ def permutation(
             spearman, which orders the same evidence at a fraction of the cost.
 
     Returns:
-        NaN where the metric is another one or undefined, or ``permutations`` is 0.
+        NaN for another metric, for an undefined one, or if ``permutations`` is 0.
     """
     if metric not in _STATISTICS or permutations < 1 or len(truth) < 2:
         return math.nan
@@ -60,14 +61,14 @@ def permutation(
     for start in range(0, permutations, rows):
         count = min(rows, permutations - start)
         swaps = (rng.random((count, len(units))) < 0.5)[:, member]
-        # The small slack counts equal differences that were summed in another order; an undefined
-        # one is no evidence of rarity.
+        # The tolerance counts equal differences that were summed in another order; an undefined
+        # difference is not evidence of rarity.
         hits += int((~(np.abs(statistic(swaps)) < abs(observed) - 1e-12)).sum())
     return (1 + hits) / (1 + permutations)
 
 
 def midranks(x: Floats) -> Floats:
-    """Ranks from 1, ties sharing their mean."""
+    """Return ranks from 1, with ties sharing their mean."""
     from scipy.stats import rankdata
 
     ranks: Floats = rankdata(x)
@@ -83,7 +84,8 @@ def _standard(x: Floats) -> Floats:
 def _statistic(
     metric: str, truth: Floats, a: Floats, b: Floats
 ) -> Callable[[NDArray[np.bool_]], Floats]:
-    """The function of (r, n) swaps that gives the (r,) differences metric(a) - metric(b)."""
+    """Return the function of (r, n) swaps that yields the (r,) differences metric(a) -
+    metric(b)."""
     row_metric = _STATISTICS[metric]
     first: NDArray[Any]
     second: NDArray[Any]
@@ -105,8 +107,8 @@ def _statistic(
 
 
 def _counts(rows: Ints, weight: Floats, width: int) -> tuple[Floats, Floats]:
-    """(r, n) value indices below ``width`` -> how many targets have each value, and their summed
-    weight, (r, width) each."""
+    """Return the number of targets with each value, and their summed weight, (r, width) each, from
+    (r, n) value indices below ``width``."""
     r = len(rows)
     flat = (rows + np.arange(r)[:, None] * width).ravel()
     count = np.bincount(flat, minlength=r * width).reshape(r, width).astype(np.float64)
@@ -136,23 +138,24 @@ def _auroc(rows: Ints, truth: Floats, width: int) -> Floats:
 
 
 def _spearman(rows: Ints, weight: Floats, width: int) -> Floats:
-    """``weight``: standard scores of the truth's mid-ranks."""
+    """Compute spearman; ``weight`` has the standard scores of the truth's mid-ranks."""
     count, total = _counts(rows, weight, width)
     n = len(weight)
-    rank = (n + count) / 2 - count.cumsum(axis=1)  # mid-ranks less their mean, highest first
+    rank = (n + count) / 2 - count.cumsum(axis=1)  # mid-ranks minus their mean, highest first
     spread = np.sqrt((count * rank * rank).sum(axis=1) * (weight @ weight))
     return _over((total * rank).sum(axis=1), spread)
 
 
 def _pearson(rows: Floats, weight: Floats, width: int) -> Floats:
-    """``weight``: standard scores of the truth. A score's own values are the rows."""
+    """Compute pearson; ``weight`` has the standard scores of the truth, and the rows a score's
+    values."""
     centred = rows - rows.mean(axis=1, keepdims=True)
     spread = np.sqrt(np.einsum("ij,ij->i", centred, centred) * (weight @ weight))
     return _over(centred @ weight, spread)
 
 
 def _over(a: Floats, b: Floats | float) -> Floats:
-    """a / b, and NaN where b is 0."""
+    """Divide ``a`` by ``b``; NaN where b is 0."""
     b = np.broadcast_to(b, a.shape)
     ratio: Floats = np.divide(a, b, out=np.full(a.shape, np.nan), where=b > 1e-12)
     return ratio

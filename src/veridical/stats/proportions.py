@@ -1,4 +1,4 @@
-"""Intervals of shares."""
+"""Confidence intervals of shares."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ Z = 1.959964
 
 
 def wilson(share: float, n: float) -> tuple[float, float]:
-    """The 95 % interval of a share of ``n`` independent trials (Wilson 1927). It holds the share,
-    and stays within [0, 1]."""
+    """Return the 95 % interval of a share of ``n`` independent trials (Wilson 1927). It contains
+    the share and stays within [0, 1]."""
     middle, scale = share + Z**2 / (2 * n), 1 + Z**2 / n
     half = Z * math.sqrt(share * (1 - share) / n + Z**2 / (4 * n**2))
     low, high = (middle - half) / scale, (middle + half) / scale

@@ -1,4 +1,4 @@
-"""Bootstrap over independent units: whole groups are drawn, never single items of one group."""
+"""Bootstrap over independent units: whole groups are drawn."""
 
 from __future__ import annotations
 
@@ -10,22 +10,23 @@ from numpy.typing import NDArray
 from veridical.arrays import Floats
 
 _CHUNK = 1 << 20  # weights in one chunk: 8 MB, so that a metric's temporaries stay small too
-_FEWEST = 20  # defined replicates that an interval needs
+_FEWEST = 20  # minimum defined replicates of an interval
 _MOST_UNDEFINED = 0.05
 
 
 class Resampler:
-    """Draws as many groups as there are, with replacement; an item weighs as often as its group
-    was drawn (the cluster bootstrap; Davison and Hinkley 1997, section 3.8).
+    """Cluster bootstrap: draws as many groups as there are, with replacement.
+
+    An item's weight is the number of draws of its group (Davison and Hinkley 1997, section 3.8).
 
     Args:
-        groups: (n,) the independent unit each item belongs to; sizes may differ.
-        replicates: how many resamples. Of fewer than two groups there are none: drawing the only
-            unit again says nothing about chance.
-        seed: the same seed and groups give the same draws, so that scorers are paired.
+        groups: (n,) the independent unit of each item; sizes may differ.
+        replicates: number of resamples. There are no resamples of fewer than two groups: drawing
+            the only unit again gives no information on chance.
+        seed: equal seeds and groups give equal draws, so that scorers are paired.
 
     Attributes:
-        replicates: how many resamples :meth:`chunks` gives in all.
+        replicates: total number of resamples of :meth:`chunks`.
     """
 
     def __init__(self, groups: NDArray[np.int64], replicates: int, seed: int) -> None:
@@ -36,8 +37,8 @@ class Resampler:
         self.replicates = replicates if self._units > 1 else 0
 
     def chunks(self) -> Iterator[Floats]:
-        """(b, n) weights, whole numbers from 0, a few megabytes at a time; every call starts
-        anew."""
+        """Yield (b, n) weights, whole numbers from 0, a few megabytes at a time; every call starts
+        from the first resample."""
         rng = np.random.default_rng(self._seed)
         rows = max(1, _CHUNK // max(1, len(self._member)))
         for start in range(0, self.replicates, rows):
@@ -49,15 +50,16 @@ class Resampler:
 
 
 def defined(values: Floats) -> Floats | None:
-    """The replicates that are numbers; None where they are too few to judge by: fewer than 20,
-    or more than 5 % of all are NaN."""
+    """Return the replicates that are numbers; None if they are too few: fewer than 20, or over 5 %
+    of all are NaN."""
     numbers = values[~np.isnan(values)]
     enough = len(numbers) >= _FEWEST and len(values) - len(numbers) <= _MOST_UNDEFINED * len(values)
     return numbers if enough else None
 
 
 def interval(values: Floats, level: float = 0.95) -> tuple[float | None, float | None]:
-    """Percentile interval of (B,) replicates; (None, None) where :func:`defined` finds too few."""
+    """Return the percentile interval of (B,) replicates; (None, None) if :func:`defined` finds too
+    few."""
     numbers = defined(values)
     if numbers is None:
         return None, None

@@ -1,10 +1,10 @@
-"""Rows that statistics fill and a benchmark stores."""
+"""Stored rows of statistics in benchmark results."""
 
 from __future__ import annotations
 
 from pydantic import BaseModel, ConfigDict
 
-#: Of what is stored: an unknown field is an error.
+#: Configuration of stored models: an unknown field is an error.
 STORED_MODEL = ConfigDict(extra="forbid")
 
 
@@ -25,7 +25,7 @@ class Comparison(BaseModel):
 
 
 class Rank(BaseModel):
-    """A scorer's place in the critical-difference view: its mean rank over the resamples."""
+    """A scorer's mean rank over the resamples, in the critical-difference view."""
 
     model_config = STORED_MODEL
     scorer: str
@@ -34,8 +34,8 @@ class Rank(BaseModel):
 
 
 class Bin(BaseModel):
-    """A bin of a reliability diagram or of response lengths: ``mean`` predicted (or accuracy),
-    ``rate`` of positives observed."""
+    """A bin of a reliability diagram or of response lengths: ``mean`` predicted (or accuracy), and
+    observed ``rate`` of positives."""
 
     model_config = STORED_MODEL
     low: float

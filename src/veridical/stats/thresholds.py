@@ -1,7 +1,7 @@
-"""Where to cut a risk into labels, and how to do so without looking at what is reported.
+"""Thresholds that cut risks into labels, with unbiased fitting.
 
-A cut is compared by ``risk >= cut``. It lies midway between two neighbouring risks, so that no
-label hangs on the last digit of a float.
+The comparison is ``risk >= cut``. A cut is midway between two neighbouring risks, so that no label
+depends on the last digit of a float.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from veridical.stats.objectives import (
     ratio,
 )
 
-_CUTS = 1000  # most candidate cut points of a task with ordered classes
-_COARSE = 200  # and of a threshold that is fitted anew on every resample
+_CUTS = 1000  # maximum candidate cut points of a task with ordered classes
+_COARSE = 200  # maximum candidates of a threshold that is refitted on every resample
 
 
 def best_threshold(
@@ -36,25 +36,26 @@ def best_threshold(
     positive: Positive = "hallucinated",
     min_precision: float | None = None,
 ) -> float:
-    """The threshold at which ``objective`` is highest; 1 is called where ``risk >= threshold``.
+    """Return the threshold with the highest ``objective``; 1 is predicted if ``risk >= threshold``.
 
-    Every way to split the distinct risks is tried, in O(n log n); of equally good thresholds the
-    lowest is taken. It is finite: at or below 0 where all are best called 1, just above 1
-    (or the highest risk) where none is. A truth of one class gets the threshold that gives
-    everything this class; with nothing to fit on it is 0.5.
+    Every split of the distinct risks is tried, in O(n log n); of equally good thresholds the lowest
+    is taken. It is finite: at most 0 if predicting 1 for all is best, just above 1 (or the highest
+    risk) if predicting 0 is. A truth of one class gets the threshold that predicts this class for
+    all; without any data it is 0.5.
 
     Args:
         truth: (n,) 0 or 1; NaN is left out.
         risk: (n,) finite; NaN is left out.
         objective: weighted_f1, macro_f1, f1, f_beta, balanced_accuracy, accuracy or mcc.
-        beta: of ``f_beta``.
-        positive: the class that ``f1`` and ``f_beta`` are of: 1 is ``hallucinated``, 0 ``correct``.
-        min_precision: take the threshold of the highest recall of ``positive`` at which its
-            precision is at least this, in place of an objective; where there is none, the one at
-            which nothing is called ``positive``.
+        beta: parameter of ``f_beta``.
+        positive: the positive class of ``f1`` and ``f_beta``: 1 is ``hallucinated``, 0
+            ``correct``.
+        min_precision: use the threshold of the highest recall of ``positive`` whose precision is
+            at least this, instead of an objective; if there is none, the one at which nothing is
+            predicted ``positive``.
 
     Raises:
-        UsageError: there is no such objective, or beta is no positive number.
+        UsageError: there is no such objective, or beta is not a positive number.
     """
     figure = of_class(_figure(objective), positive)
     check_beta(beta)
@@ -66,7 +67,7 @@ def best_threshold(
     cuts = _cuts(values)
     if min_precision is None and (wrong.all() or not wrong.any()):
         return float(cuts[0] if wrong[0] else cuts[-1])
-    # What lies below each cut is called 0.
+    # targets below each cut are predicted 0
     fn = _below(at[wrong], len(values))
     tn = _below(at[~wrong], len(values))
     if min_precision is not None:
@@ -92,13 +93,13 @@ def _precise(fn: Floats, tn: Floats, positive: Positive, least: float) -> int:
 
 
 def best_cuts(truth: Floats, risk: Floats, classes: int) -> Floats:
-    """(classes - 1,) ascending cut points of the highest macro-F1; a risk's class is the number
-    of cuts it reaches.
+    """Return (classes - 1,) ascending cut points with the highest macro-F1; a risk's class is the
+    number of cuts that it reaches.
 
-    A class's F1 depends only on where its stretch of the sorted risks begins and ends, so dynamic
-    programming over the cut points finds the best: exactly where there are at most 1000 distinct
-    risks, else among 1000 evenly spaced ones of them. A truth of one class says nothing of where
-    to cut: the unit interval is then cut evenly.
+    A class's F1 depends only on the beginning and end of its stretch of the sorted risks, so
+    dynamic programming over the cut points finds the best: exactly for at most 1000 distinct risks,
+    else among 1000 evenly spaced ones. A truth of one class gives no information on cuts: the unit
+    interval is then cut evenly.
 
     Args:
         truth: (n,) class indices 0 .. classes - 1, ordered from low to high risk; NaN is left out.
@@ -115,7 +116,7 @@ def best_cuts(truth: Floats, risk: Floats, classes: int) -> Floats:
     total = below.sum(axis=0)
 
     def f1(c: int) -> Floats:
-        """F1 of class c given the stretch from cut i (row) to cut j (column)."""
+        """Return the F1 of class c given the stretch from cut i (row) to cut j (column)."""
         right = below[c][None, :] - below[c][:, None]
         size = total[None, :] - total[:, None]
         return np.where(size >= 0, ratio(2 * right, size + below[c][-1]), -np.inf)
@@ -142,11 +143,10 @@ def cross_fitted(
     folds: int = 5,
     seed: int = 0,
 ) -> Ints:
-    """(n,) labels 0 or 1, each by a threshold fitted on the other folds; -1 where risk is NaN.
+    """Return (n,) labels 0 or 1, each by a threshold fitted on the other folds; -1 if risk is NaN.
 
     Folds take whole groups at random, so an item's label depends neither on its own truth nor on
-    that of its group. Where the other folds hold one class only (or nothing), the threshold
-    is 0.5.
+    that of its group. If the other folds have one class only (or nothing), the threshold is 0.5.
 
     Raises:
         UsageError: there is no such objective.
@@ -170,17 +170,17 @@ def refitted(
     folds: int = 5,
     seed: int = 0,
 ) -> Floats:
-    """(b, 2, 2) counts [true, predicted] of :func:`cross_fitted` labels, the thresholds of the
-    same folds being fitted anew on each of b resamples.
+    """Return (b, 2, 2) counts [true, predicted] of :func:`cross_fitted` labels, with the thresholds
+    of the same folds refitted on each of b resamples.
 
-    A threshold is as much of an accident of the sample as what it is applied to: were the labels
-    held fixed, 95 % intervals of the accuracy would cover it 60 to 80 times of 100. Thresholds are
-    sought among at most 200 cuts of the distinct risks, and lie amid the risks that a resample's
-    other folds leave out; where those hold one class only, everything is given that class.
+    A threshold is as random as the sample to which it is applied. If the labels were held fixed, 95
+    % intervals of the accuracy would cover it 60 to 80 times of 100. Thresholds are searched among
+    at most 200 cuts of the distinct risks, and lie midway between the risks that a resample's other
+    folds leave out. If those have one class only, everything is given that class.
 
     Args:
         truth, risk: (n,), no NaN.
-        weights: (b, n), how often each target is in each resample.
+        weights: (b, n), the number of occurrences of each target in each resample.
 
     Raises:
         UsageError: there is no such objective.
@@ -197,12 +197,12 @@ def refitted(
     cells, starts = np.unique(cell[order], return_index=True)
     table = np.zeros((len(weights), math.prod(shape)))
     table[:, cells] = np.add.reduceat(weights[:, order], starts, axis=1)
-    below = np.zeros((len(weights), *shape[:2], m + 1))  # weight under each cut
+    below = np.zeros((len(weights), *shape[:2], m + 1))  # weight below each cut
     np.cumsum(table.reshape(-1, *shape), axis=-1, out=below[..., 1:])
     other = below.sum(axis=1, keepdims=True) - below
     tn, fn = other[:, :, 0], other[:, :, 1]
     cut = figure(fn[..., -1:] - fn, tn[..., -1:] - tn, fn, tn, 1.0).argmax(axis=-1)
-    # Cuts up to the next risk that was drawn are all the same to the fit: take the middle one.
+    # cuts up to the next drawn risk are equivalent for the fit: take the middle one
     seen = tn + fn
     same = seen == np.take_along_axis(seen, cut[..., None], axis=-1)
     cut += (same & (np.arange(m + 1) > cut[..., None])).sum(axis=-1) // 2
@@ -213,7 +213,8 @@ def refitted(
 def cross_fitted_classes(
     truth: Floats, risk: Floats, groups: Ints, classes: int, *, folds: int = 5, seed: int = 0
 ) -> Ints:
-    """(n,) class indices, each by the :func:`best_cuts` of the other folds; -1 where risk is NaN.
+    """Return (n,) class indices, each by the :func:`best_cuts` of the other folds; -1 if risk is
+    NaN.
 
     Args:
         truth: (n,) class indices 0 .. classes - 1, ordered from low to high risk.
@@ -246,16 +247,16 @@ def _figure(objective: str) -> OfCounts:
 
 
 def _cuts(values: Floats) -> Floats:
-    """(m + 1,) cuts that part m ascending distinct values: cut i has i of them below it."""
+    """Return (m + 1,) cuts that separate m ascending distinct values: i values lie below cut i."""
     low, high = values[:-1], values[1:]
     middle = low / 2 + high / 2
-    # Neighbouring floats have no middle, and their rounded one would belong to the wrong side.
+    # neighbouring floats have no middle, and their rounded one would belong to the wrong side
     inner = np.where((middle > low) & (middle < high), middle, high)
     above = np.nextafter(max(1.0, values[-1]), np.inf)
     return np.concatenate([[min(0.0, values[0])], inner, [above]])
 
 
 def _below(at: NDArray[np.intp], m: int) -> Floats:
-    """(m + 1,) how many of the positions ``at`` lie below each cut."""
+    """Return (m + 1,) the number of positions ``at`` below each cut."""
     counts = np.bincount(at, minlength=m)
     return np.concatenate([[0], np.cumsum(counts)]).astype(np.float64)

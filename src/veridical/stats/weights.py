@@ -1,8 +1,8 @@
-"""Weights of an ensemble on the simplex: how they combine risks, and the search for the best.
+"""Ensemble weights on the simplex: combination of risks, and search.
 
-A coordinate search: one weight after another moves to the best of some places, the others keeping
-their proportions, in ever smaller steps. It climbs from equal weights, from the best component
-alone and from the best of random draws.
+The search is by coordinate: one weight after another moves to the best of some candidates, while
+the others keep their proportions, in ever smaller steps. It climbs from equal weights, from the
+best component alone and from the best random draws.
 """
 
 from __future__ import annotations
@@ -17,26 +17,26 @@ from veridical.stats.metrics.calibration import EPSILON
 from veridical.stats.objectives import Objective, Positive, objective_named
 from veridical.stats.thresholds import best_threshold
 
-#: Decimals of a combined risk: what differs by less is tied.
+#: Decimals of a combined risk; smaller differences are ties.
 DECIMALS = 12
-_UNDECIDED = 0.5  # risk, while searching, of a row that weights leave without a scored component
-_DRAWS = 50  # at random, of which the best are climbed from
-_CLIMBED = 2  # of them
-_PLACES = 21  # tried for one weight
-_WIDTHS = (1.0, 0.2, 0.04, 0.008)  # how far to either side they reach
-_SWEEPS = 10  # of all weights at one width, at most
+_UNDECIDED = 0.5  # risk during the search of a row whose weighted components are not scored
+_DRAWS = 50  # random draws, of which the best are starting points
+_CLIMBED = 2  # number of these starting points
+_PLACES = 21  # candidates for one weight
+_WIDTHS = (1.0, 0.2, 0.04, 0.008)  # their distances to either side
+_SWEEPS = 10  # maximum sweeps over all weights at one width
 _GAIN = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
 class SearchedWeights:
-    """The result of :func:`search`.
+    """Result of :func:`search`.
 
     Attributes:
-        weights: (k,) each in [0, 1], of sum 1.
-        threshold: called hallucinated is ``risk >= threshold``; as
-            :func:`~veridical.stats.thresholds.best_threshold` says.
-        value: the objective in its natural sign, on the rows searched.
+        weights: (k,) each in [0, 1], with sum 1.
+        threshold: answers with ``risk >= threshold`` are classified as hallucinated; see
+            :func:`~veridical.stats.thresholds.best_threshold`.
+        value: the objective in its natural sign, on the searched rows.
     """
 
     weights: Floats
@@ -45,25 +45,25 @@ class SearchedWeights:
 
 
 def combine(risks: Floats, weights: Floats) -> Floats:
-    """Weighted mean of the scored components, the weights renormalised in every row.
+    """Return the weighted mean of the scored components, with weights renormalised in every row.
 
-    Rounded to 12 decimals, so that what is equal but for the order of a sum stays tied.
+    It is rounded to 12 decimals, so that values that differ only in the order of a sum stay tied.
 
     Args:
         risks: (n, k) in [0, 1]; NaN = not scored.
         weights: (k,) from 0; only their ratios count.
 
     Returns:
-        (n,) in [0, 1]; NaN where no component of a weight above 0 is scored.
+        (n,) in [0, 1]; NaN if no component with a weight above 0 is scored.
 
     Raises:
-        ValueError: shapes differ, or a weight is below 0 or no finite number.
+        ValueError: shapes differ, or a weight is below 0 or not a finite number.
     """
     risks, weights = np.asarray(risks, dtype=np.float64), np.asarray(weights, dtype=np.float64)
     if risks.ndim != 2 or weights.shape != risks.shape[1:]:
-        raise ValueError(f"risks {risks.shape} do not go with weights {weights.shape}")
+        raise ValueError(f"risks {risks.shape} do not match weights {weights.shape}")
     if not bool(np.all(np.isfinite(weights) & (weights >= 0))):
-        raise ValueError("a weight is below 0 or no finite number")
+        raise ValueError("a weight is below 0 or not a finite number")
     used = np.flatnonzero(weights > 0)
     if not len(used):
         return np.full(len(risks), np.nan)
@@ -90,40 +90,40 @@ def search(
     seed: int = 0,
     start: Floats | None = None,
 ) -> SearchedWeights:
-    """The weights, and the threshold, at which an objective is best, as far as is found.
+    """Search the weights, and the threshold, with the best objective.
 
-    Without a threshold of its own an objective is tuned for by weights (eq. 20-21 of "Black-Box
-    Hallucination Detection: A Tunable Ensemble Approach"); the threshold, which does not change
-    its value, is then the best for F-beta (eq. 22). With one, the weights are those of the best
-    AUROC and the threshold follows (eq. 20, then 22); ``joint`` seeks both at once (eq. 23).
+    An objective without a threshold is tuned by weights (eq. 20-21 of "Black-Box Hallucination
+    Detection: A Tunable Ensemble Approach"); the threshold, which does not change its value, is
+    then the best for F-beta (eq. 22). For one with a threshold, the weights are those of the best
+    AUROC and the threshold follows (eq. 20, then 22); ``joint`` searches both together (eq. 23).
 
-    Where equally good weights are met, a component is dropped, else the middle one is taken.
-    Rows without any score are left out. One that a choice of weights leaves without a score counts
-    as 0.5 there, so that a component cannot win by being silent.
+    Of equally good weights, those with fewer components are preferred, then the middle ones. Rows
+    without any score are left out. A row whose weighted components are not scored counts as 0.5, so
+    that a component cannot gain by missing scores.
 
     Args:
         risks: (n, k) in [0, 1]; NaN = not scored.
-        labels: (n,) 1 = hallucinated; 0.5 and more counts as 1.
+        labels: (n,) 1 = hallucinated; a value of at least 0.5 counts as 1.
         objective: a name of :data:`~veridical.stats.objectives.OBJECTIVES`.
-        joint: weights and threshold at once; only for objectives with a threshold.
-        beta: of ``f_beta``, and of the threshold of objectives without one.
-        positive: the class whose precision and recall are meant; risks and threshold stay what
-            they are.
-        seed: of random starts; equal seeds give equal results.
-        start: (k,) weights to climb from, instead of from several: for data that differ little
-            from some whose weights are known, such as a resample of them.
+        joint: search weights and threshold together; only for objectives with a threshold.
+        beta: parameter of ``f_beta``, and of the threshold of objectives without one.
+        positive: the positive class of precision and recall; risks and threshold are not
+            inverted.
+        seed: seed of random starts; equal seeds give equal results.
+        start: (k,) the only starting point: for data that differ little from data with known
+            weights, such as a resample.
 
     Raises:
-        UsageError: the objective is unknown or has no threshold to tune jointly; beta is no
+        UsageError: the objective is unknown or has no threshold to tune jointly; beta is not a
             positive number; risks are not in [0, 1]; the scored rows are all of one label.
         ValueError: shapes differ.
     """
     chosen = objective_named(objective)
     if joint and not chosen.needs_threshold:
-        raise UsageError(f"joint tuning is for objectives with a threshold, not {objective!r}")
+        raise UsageError(f"joint tuning requires an objective with a threshold, not {objective!r}")
     risks, wrong = _checked(risks, labels)
     truth = wrong.astype(np.float64)
-    # to find the right ones is the same task by what the risks leave to 1
+    # finding the right answers is the same task with inverted risks
     found, sought = (risks, wrong) if positive == "hallucinated" else (1 - risks, ~wrong)
     tuned_for = objective_named("auroc") if chosen.needs_threshold and not joint else chosen
     weights = np.ones(1)
@@ -132,7 +132,7 @@ def search(
         rng = np.random.default_rng(seed)
         starts = landscape.starts(rng) if start is None else [start / start.sum()]
         weights, value = max((landscape.climb(w) for w in starts), key=lambda reached: reached[1])
-        # without the components that the others do as well without, lightest first
+        # drop components without which the others are as good, lightest first
         for i in np.argsort(weights, kind="stable") if start is None else ():
             used = np.flatnonzero((weights > 0) & (np.arange(len(weights)) != i))
             if weights[i] > 0 and len(used):
@@ -148,12 +148,12 @@ def search(
 
 
 def _checked(risks: Floats, labels: Floats) -> tuple[Floats, Bools]:
-    """The rows with a score, and whether each is positive."""
+    """Return the rows with a score, and True for positive ones."""
     risks, labels = np.asarray(risks, dtype=np.float64), np.asarray(labels, dtype=np.float64)
     if risks.ndim != 2 or labels.shape != risks.shape[:1] or not risks.shape[1]:
-        raise ValueError(f"risks {risks.shape} do not go with labels {labels.shape}")
+        raise ValueError(f"risks {risks.shape} do not match labels {labels.shape}")
     if np.isnan(labels).any():
-        raise UsageError("a label is no number")
+        raise UsageError("a label is not a number")
     bad = np.argwhere((risks < 0) | (risks > 1))
     if len(bad):
         row, column = bad[0]
@@ -165,15 +165,15 @@ def _checked(risks: Floats, labels: Floats) -> tuple[Floats, Bools]:
     count = int(np.count_nonzero(positive))
     if count in (0, len(positive)):
         raise UsageError(
-            f"tuning needs hallucinated and right answers: of {len(positive)} scored ones "
+            f"tuning requires hallucinated and right answers, but of {len(positive)} scored ones "
             f"{count} are hallucinated"
         )
     return risks[scored], positive
 
 
 class _Landscape:
-    """An objective as a function of weights alone, a threshold being the best for them; losses
-    are negative, so that the highest is the best."""
+    """An objective as a function of weights alone, with the best threshold for them; losses are
+    negative, so that the highest value is the best."""
 
     def __init__(self, risks: Floats, positive: Bools, objective: Objective, beta: float) -> None:
         scored = ~np.isnan(risks)
@@ -183,7 +183,7 @@ class _Landscape:
         self._components = risks.shape[1]
 
     def values(self, weights: Floats) -> Floats:
-        """(m,) of (m, k) weights."""
+        """Return (m,) values of (m, k) weights."""
         scale = weights @ self._scored
         risk = np.full(scale.shape, _UNDECIDED)
         np.divide(weights @ self._filled, scale, out=risk, where=scale > 0)
@@ -196,11 +196,11 @@ class _Landscape:
         return self._of_order(risk)
 
     def _of_order(self, risk: Floats) -> Floats:
-        """(m,) figures that only depend on the order of (m, n) risks."""
+        """Return (m,) figures that depend only on the order of (m, n) risks."""
         order = np.argsort(-risk, axis=1)
         ordered = np.take_along_axis(risk, order, axis=1)
-        # how many are called at each row from the top, and how many of them rightly; among tied
-        # rows only the last is a place to cut, and the others count what is above them
+        # number of positive predictions from the top at each row, and of correct ones; among tied
+        # rows only the last is a possible cut, and the others count the rows above them
         cut = np.ones(risk.shape, dtype=np.bool_)
         cut[:, :-1] = ordered[:, 1:] < ordered[:, :-1]
         number = np.arange(1, risk.shape[1] + 1, dtype=np.float64)
@@ -222,14 +222,14 @@ class _Landscape:
         return np.asarray(np.sum(np.diff(true, axis=1) * precision, axis=1) / positives)
 
     def starts(self, rng: np.random.Generator) -> list[Floats]:
-        """Weights to climb from."""
+        """Return starting weights of the search."""
         k = self._components
         alone, random_weights = np.eye(k), rng.dirichlet(np.ones(k), _DRAWS)
         best = np.argsort(-self.values(random_weights), kind="stable")[:_CLIMBED]
         return [np.full(k, 1 / k), alone[np.argmax(self.values(alone))], *random_weights[best]]
 
     def climb(self, weights: Floats) -> tuple[Floats, float]:
-        """Weights that moving any one does not better, and the value there."""
+        """Return weights that no single change improves, and their value."""
         value = float(self.values(weights[None])[0])
         for width in _WIDTHS if self._components > 1 else ():
             for _ in range(_SWEEPS):
@@ -241,7 +241,8 @@ class _Landscape:
         return weights, value
 
     def _moved(self, weights: Floats, i: int, width: float, value: float) -> tuple[Floats, float]:
-        """The best weights, and their value, with weight ``i`` within ``width`` of what it is."""
+        """Return the best weights, and their value, with weight ``i`` within ``width`` of its
+        current value."""
         others = np.where(np.arange(len(weights)) == i, 0.0, weights)
         if others.sum() <= 0:
             others = np.where(np.arange(len(weights)) == i, 0.0, 1.0)

@@ -165,7 +165,7 @@ async def test_another_scorer_than_it_was_learned_with_is_refused(tmp_path: Path
 
 
 def test_a_file_must_be_named(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="name what 'veridical tune --cascade' wrote"):
+    with pytest.raises(UsageError, match="requires the file written by veridical tune --cascade"):
         veridical.check([{"response": "a"}], "cascade")
     with pytest.raises(UsageError, match="cannot read cascade"):
         REGISTRY.bind("cascade", {"file": str(tmp_path / "none.json")})

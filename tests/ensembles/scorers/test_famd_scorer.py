@@ -62,7 +62,7 @@ def test_it_is_no_ensemble_of_the_record(tmp_path) -> None:
 
 
 def test_it_needs_a_file_of_its_own_kind(tmp_path) -> None:
-    with pytest.raises(UsageError, match="name the fitted file"):
+    with pytest.raises(UsageError, match="requires the file written by"):
         resolve("famd")
     fit = Fit(weights=dict.fromkeys(CALLS, 0.5), n=10, positive=4)
     other = write(tmp_path, method="weighted", fit=fit)

@@ -63,6 +63,6 @@ def test_a_run_that_has_not_ended_is_not_compared(both: tuple[Path, Path]) -> No
     lines = (both[1] / "results.jsonl").read_bytes().splitlines(keepends=True)
     (both[1] / "results.jsonl").write_bytes(b"".join(lines[:-1]))
     made = RunComparison(OpenRun(both[0]), OpenRun(both[1]), threading.Lock())
-    with pytest.raises(UsageError, match="the run has not ended, 1 records have no result"):
+    with pytest.raises(UsageError, match="the run has not ended: 1 records have no result"):
         made.wait()
     assert not made.holds()  # it is tried again

@@ -125,7 +125,7 @@ def test_by_hand() -> None:
 
 
 def test_labels_that_are_no_classes() -> None:
-    with pytest.raises(ValueError, match=r"truth\[2\] = 0.5 is no class index 0 .. 2"):
+    with pytest.raises(ValueError, match=r"truth\[2\] = 0.5 is not a class index 0 .. 2"):
         ours.counts(np.array([0, 1, 0.5]), np.array([0, 1, 2]), 3)
     with pytest.raises(ValueError, match=r"predicted\[0\] = 3"):
         ours.counts(np.array([0]), np.array([3]), 3)

@@ -86,9 +86,9 @@ def test_graders_by_name() -> None:
         assert load_grader(name).rule
     with pytest.raises(UsageError, match="unknown grader 'numerical'; did you mean 'numeric'"):
         load_grader("numerical")
-    with pytest.raises(UsageError, match="only llm takes"):
+    with pytest.raises(UsageError, match="only llm accepts"):
         load_grader("numeric:3")
-    with pytest.raises(UsageError, match="only llm takes"):
+    with pytest.raises(UsageError, match="only llm accepts"):
         load_grader("llm:")
 
 

@@ -154,7 +154,7 @@ async def score(
         what = "contexts, reference, samples or log-probabilities"
         raise NotApplicable(f"the record has no {what if against == 'auto' else against}")
     if not any(map(str.isalnum, record.answer)):
-        raise NotApplicable("the response contains no word")
+        raise NotApplicable("the response holds no word")
     if states_nothing(record):
         from veridical.scorers.grounding._missed_answer import missed_answer
 
@@ -336,7 +336,11 @@ def _response_odds(
     sentences: Sequence[_Sentence],
     turns: bool,
 ) -> float | None:
-    """By sources, the worst sentence's; else by what the members say of the whole response."""
+    """Return the log-odds of the response.
+
+    With sources they are those of the worst sentence, otherwise the members' risks of the whole
+    response give them.
+    """
     known = [s.odds for s in sentences if s.odds is not None]
     if lead is None:
         return None

@@ -1,4 +1,4 @@
-"""Metrics: vectorised over bootstrap weights, NaN where undefined, quiet about it."""
+"""Metrics, vectorised over bootstrap weights; NaN where undefined, without warnings."""
 
 from __future__ import annotations
 
@@ -19,10 +19,11 @@ __all__ = ["Floats", "Metric", "Targets", "compute", "of_table"]
 
 @dataclass(frozen=True)
 class Targets:
-    """What is judged, (n,) each.
+    """Targets of a metric, (n,) each.
 
     Attributes:
-        truth: 1 positive, 0 not; a number for graded labels; a class index for ``classes`` > 2.
+        truth: 1 positive, 0 negative; a number for graded labels; a class index for ``classes`` >
+            2.
         score: higher is riskier; any scale.
         risk: the calibrated score in [0, 1].
         predicted: class index; for two classes 1 is positive.
@@ -55,7 +56,7 @@ _CLASSIFICATION: dict[str, Callable[[Floats], Floats]] = {
     "weighted_f1": classification.weighted_f1,
     "mcc": classification.mcc,
 }
-#: Figures of the positive class, of which there is none among more than two.
+#: Figures of the positive class, undefined for more than two classes.
 _BINARY: dict[str, Callable[[Floats], Floats]] = {
     "precision": classification.precision,
     "recall": classification.recall,
@@ -69,7 +70,7 @@ _OF_LABELS = {*_CLASSIFICATION, *_BINARY, "f_beta"}
 
 
 def of_table(names: Sequence[str], table: Floats, *, beta: float = 1.0) -> dict[str, Floats]:
-    """Figures of labels by name, (...) each, from counts (..., k, k) ``[true, predicted]``.
+    """Return figures of labels by name, (...) each, from counts (..., k, k) ``[true, predicted]``.
 
     ``precision``, ``recall``, ``f1`` and ``f_beta`` are those of class 1.
     """
@@ -93,16 +94,16 @@ def compute(
 def compute(
     names: Sequence[str], targets: Targets, weights: Floats | None = None, *, beta: float = 1.0
 ) -> dict[str, float] | dict[str, Floats]:
-    """The metrics of these names, in their order.
+    """Compute the named metrics, in their order.
 
-    Ranking metrics and correlations are of ``score``; ``brier``, ``log_loss``, ``ece`` and ``mce``
-    of ``risk``; the others of ``predicted``. Without the one they need they are NaN. ``precision``,
-    ``recall``, ``f1`` and ``f_beta`` are those of the positive class, and left out where there are
-    more than two classes (see :func:`classification.per_class_f1`).
+    Ranking metrics and correlations use ``score``; ``brier``, ``log_loss``, ``ece`` and ``mce`` use
+    ``risk``; the others ``predicted``. They are NaN without their input. ``precision``, ``recall``,
+    ``f1`` and ``f_beta`` are those of the positive class, and left out for more than two classes
+    (see :func:`classification.per_class_f1`).
 
     Args:
-        weights: (b, n), how often each target is in each of b replicates.
-        beta: of ``f_beta``.
+        weights: (b, n), the number of occurrences of each target in each of b replicates.
+        beta: parameter of ``f_beta``.
 
     Returns:
         A float each; with weights (b,) each.

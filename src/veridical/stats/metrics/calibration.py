@@ -1,6 +1,6 @@
-"""Whether risks are probabilities, and what is gained by answering only the least risky.
+"""Calibration metrics of risks, and selective accuracy.
 
-Truth is 0 or 1 (Brier and log loss take anything between as well), risk is in [0, 1].
+Truth is 0 or 1 (Brier and log loss accept values between), risk is in [0, 1].
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from veridical.stats.metrics.ranking import Point, thinned
 from veridical.stats.tables import Bin, Histogram
 
 BINS = 10
-#: Log loss takes risks to be in [EPSILON, 1 - EPSILON]: the spacing of floats at 1, scikit-learn's.
+#: Log loss clips risks to [EPSILON, 1 - EPSILON]: the spacing of floats at 1, as in scikit-learn.
 EPSILON = float(np.finfo(np.float64).eps)
 
 _TAUS = np.arange(51) / 50
@@ -28,7 +28,7 @@ def _check_risk(risk: Floats) -> None:
 
 
 def _of_risk(kernel: Kernel) -> Metric:
-    """A metric whose score must be a risk: ValueError, naming the first that is not."""
+    """Make a metric whose score must be a risk: ValueError names the first that is not."""
 
     def call(truth: Floats, risk: Floats, weights: Floats) -> Floats:
         _check_risk(risk)
@@ -44,23 +44,25 @@ def _weighted_mean(values: Floats, weights: Floats) -> Floats:
 
 @_of_risk
 def brier(truth: Floats, risk: Floats, weights: Floats) -> Floats:
-    """Mean squared difference of risk and truth: in [0, 1], lower is better (Brier 1950)."""
+    """Compute the mean squared difference of risk and truth: in [0, 1], lower is better (Brier
+    1950)."""
     return _weighted_mean((risk - truth) ** 2, weights)
 
 
 @_of_risk
 def log_loss(truth: Floats, risk: Floats, weights: Floats) -> Floats:
-    """Mean negative log likelihood in nats, lower is better; a sure error costs -log EPSILON."""
+    """Compute the mean negative log likelihood in nats, lower is better; a certain error costs -log
+    EPSILON."""
     p = np.clip(risk, EPSILON, 1 - EPSILON)
     return _weighted_mean(-(truth * np.log(p) + (1 - truth) * np.log1p(-p)), weights)
 
 
 @_of_risk
 def ece(truth: Floats, risk: Floats, weights: Floats) -> Floats:
-    """Expected calibration error: ``sum_b n_b / n |rate_b - mean_b|`` (Naeini 2015).
+    """Compute the expected calibration error: ``sum_b n_b / n |rate_b - mean_b|`` (Naeini 2015).
 
-    Over BINS bins of equal width, [0, 0.1) .. [0.9, 1]: rate of positives and mean risk of each. In
-    [0, 1], lower is better.
+    It is over BINS bins of equal width, [0, 0.1) .. [0.9, 1], with the rate of positives and mean
+    risk of each. In [0, 1], lower is better.
     """
     gap, _ = _gaps(truth, risk, weights)
     return np.asarray(gap.sum(axis=1) / weights.sum(axis=1))
@@ -68,14 +70,15 @@ def ece(truth: Floats, risk: Floats, weights: Floats) -> Floats:
 
 @_of_risk
 def mce(truth: Floats, risk: Floats, weights: Floats) -> Floats:
-    """Maximum calibration error: the largest ``|rate_b - mean_b|`` of the bins of :func:`ece`."""
+    """Compute the maximum calibration error: the largest ``|rate_b - mean_b|`` of the bins of
+    :func:`ece`."""
     gap, size = _gaps(truth, risk, weights)
     largest = np.max(np.where(size > 0, gap / size, -1.0), axis=1)
     return np.where(largest < 0, np.nan, largest)
 
 
 def _gaps(truth: Floats, risk: Floats, weights: Floats) -> tuple[Floats, Floats]:
-    """Gaps by bin, |sum of truth - risk| and weight: (b, BINS) each."""
+    """Return the gaps |sum of truth - risk| and weights by bin: (b, BINS) each."""
     member = np.eye(BINS)[_bin_of(risk, BINS)]
     return np.abs(weights @ (member * (truth - risk)[:, None])), weights @ member
 
@@ -85,12 +88,13 @@ def _edges(bins: int) -> Floats:
 
 
 def _bin_of(risk: Floats, bins: int) -> NDArray[np.intp]:
-    """The bin of equal width, 0 .. bins - 1, that each risk is in; the last takes 1 as well."""
+    """Return the bin of equal width, 0 .. bins - 1, of each risk; the last one includes 1."""
     return np.searchsorted(_edges(bins)[1:-1], risk, side="right")
 
 
 def reliability(truth: Floats, risk: Floats) -> list[Bin]:
-    """The bins of :func:`ece`, empty ones too: mean risk and rate of positives of each.
+    """Return the bins of :func:`ece`, including empty ones: mean risk and rate of positives of
+    each.
 
     Raises:
         ValueError: a risk is not in [0, 1].
@@ -111,9 +115,9 @@ def reliability(truth: Floats, risk: Floats) -> list[Bin]:
 
 
 def risk_coverage(truth: Floats, score: Floats) -> list[Point]:
-    """(share answered, share wrong among them), from the least risky on; thinned for plots.
+    """Return (share answered, share wrong among them), from the least risky; thinned for plots.
 
-    Targets of one score are answered together: a point stands at the end of each tie, the last at
+    Targets with equal scores are answered together: a point is at the end of each tie, the last at
     (1, prevalence). Only the order of the scores counts.
     """
     truth, score = checked(truth, score)
@@ -126,7 +130,7 @@ def risk_coverage(truth: Floats, score: Floats) -> list[Point]:
 
 
 def accuracy_at(truth: Floats, risk: Floats) -> list[tuple[float, float, float]]:
-    """(tau, share right among risk <= tau, their share of all) for tau = 0, 0.02 .. 1.
+    """Return (tau, share right among risk <= tau, their share of all) for tau = 0, 0.02 .. 1.
 
     Thresholds below the lowest risk answer nothing and are left out.
     """
@@ -135,7 +139,7 @@ def accuracy_at(truth: Floats, risk: Floats) -> list[tuple[float, float, float]]
         return []
     order = np.argsort(risk, kind="stable")
     right = np.concatenate(([0.0], np.cumsum(1 - truth[order])))
-    # 1 - 0.7 is a little over 0.3: a confidence of 7 in 10 must pass at 0.7
+    # 1 - 0.7 is slightly above 0.3: a confidence of 7 in 10 must pass at 0.7
     answered = np.searchsorted(risk[order], _TAUS + 1e-9, side="right")
     return [
         (float(tau), float(right[n] / n), float(n / len(risk)))
@@ -145,9 +149,9 @@ def accuracy_at(truth: Floats, risk: Floats) -> list[tuple[float, float, float]]
 
 
 def histogram(truth: Floats, risk: Floats) -> Histogram:
-    """Counts in 20 bins of equal width, the last closed; truth >= 0.5 is positive.
+    """Return counts in 20 bins of equal width, the last closed; truth >= 0.5 is positive.
 
-    All are 0 where there is a NaN.
+    All are 0 if there is a NaN.
 
     Raises:
         ValueError: a risk is not in [0, 1].

@@ -1,11 +1,11 @@
 """Figures of predicted labels, all from one matrix of counts.
 
 Every function takes counts (..., k, k), ``[true, predicted]``, and returns (...) or, for one value
-a class, (..., k).
+per class, (..., k).
 
-What a class's figures are where it is rare: a class that is true of none and predicted for none has
-no figures (NaN) and is left out of means. A class that is there on one side only has 0 where its
-own quotient is 0 / 0, as with scikit-learn's ``zero_division=0``.
+A class that is neither true nor predicted anywhere has no figures (NaN) and is left out of means. A
+class on one side only has 0 where its own quotient is 0 / 0, as with scikit-learn's
+``zero_division=0``.
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ _Args = ParamSpec("_Args")
 
 
 def _quiet(kernel: Callable[_Args, Floats]) -> Callable[_Args, Floats]:
-    """0 / 0 is NaN, and nobody is warned."""
+    """Suppress warnings about 0 / 0, which is NaN."""
     return np.errstate(divide="ignore", invalid="ignore")(kernel)
 
 
 def counts(
     truth: NDArray[Any], predicted: NDArray[Any], classes: int, weights: Floats | None = None
 ) -> Floats:
-    """How often each class was true and each predicted: (k, k), or (b, k, k) with weights (b, n).
+    """Count pairs of true and predicted classes: (k, k), or (b, k, k) with weights (b, n).
 
     Args:
         truth, predicted: (n,) class indices 0 .. classes - 1.
 
     Raises:
-        ValueError: there are other values among them, or lengths differ.
+        ValueError: there are other values, or lengths differ.
     """
     sides = []
     for name, classes_of in (("truth", truth), ("predicted", predicted)):
@@ -44,7 +44,7 @@ def counts(
         bad = np.flatnonzero(~np.isin(values, np.arange(classes)))
         if len(bad):
             raise ValueError(
-                f"{name}[{bad[0]}] = {values[bad[0]]} is no class index 0 .. {classes - 1}"
+                f"{name}[{bad[0]}] = {values[bad[0]]} is not a class index 0 .. {classes - 1}"
             )
         sides.append(values.astype(np.int64))
     if sides[0].shape != sides[1].shape:
@@ -59,18 +59,19 @@ def counts(
 
 
 def _sides(table: Floats) -> tuple[Floats, Floats, Floats]:
-    """Counts by class: how often right, how often predicted, how often true, each (..., k)."""
+    """Return counts by class: correct, predicted and true, each (..., k)."""
     right = np.asarray(np.diagonal(table, axis1=-2, axis2=-1))
     return right, table.sum(axis=-2), table.sum(axis=-1)
 
 
 def _ratio(part: Floats, whole: Floats, there: NDArray[np.bool_]) -> Floats:
-    """part / whole; 0 where the whole is 0; NaN where the class is not there at all."""
+    """Divide ``part`` by ``whole``; 0 where the whole is 0, NaN where the class is absent."""
     return np.asarray(np.where(there, np.where(whole > 0, part / whole, 0.0), np.nan))
 
 
 def _mean(values: Floats, weights: Floats) -> Floats:
-    """Weighted mean over the last axis; values of weight 0 may be NaN. NaN without weight."""
+    """Return the weighted mean over the last axis; values of weight 0 may be NaN. NaN without
+    weight."""
     total = np.sum(np.where(weights > 0, values, 0.0) * weights, axis=-1)
     return np.asarray(total / weights.sum(axis=-1))
 
@@ -82,101 +83,102 @@ def _there(table: Floats) -> NDArray[np.bool_]:
 
 @_quiet
 def per_class_precision(table: Floats) -> Floats:
-    """Share of the targets predicted to be of each class that are: (..., k)."""
+    """Compute the share of correct targets among those predicted as each class: (..., k)."""
     right, predicted, _ = _sides(table)
     return _ratio(right, predicted, _there(table))
 
 
 @_quiet
 def per_class_recall(table: Floats) -> Floats:
-    """Share of the targets of each class that are predicted so: (..., k)."""
+    """Compute the share of the targets of each class that are predicted so: (..., k)."""
     right, _, true = _sides(table)
     return _ratio(right, true, _there(table))
 
 
 @_quiet
 def per_class_f1(table: Floats, beta: float = 1.0) -> Floats:
-    """F-beta of each class: ``(1 + b^2) right / (b^2 true + predicted)``, (..., k)."""
+    """Compute the F-beta of each class: ``(1 + b^2) right / (b^2 true + predicted)``, (..., k)."""
     right, predicted, true = _sides(table)
     b2 = beta * beta
     return _ratio((1 + b2) * right, b2 * true + predicted, _there(table))
 
 
 def precision(table: Floats) -> Floats:
-    """Precision of class 1."""
+    """Compute the precision of class 1."""
     return np.asarray(per_class_precision(table)[..., 1])
 
 
 def recall(table: Floats) -> Floats:
-    """Recall of class 1."""
+    """Compute the recall of class 1."""
     return np.asarray(per_class_recall(table)[..., 1])
 
 
 @_quiet
 def right_flagged(table: Floats) -> Floats:
-    """Share of the targets of class 0 that are predicted 1: false alarms."""
+    """Compute the share of the targets of class 0 that are predicted 1: false alarms."""
     return np.asarray(table[..., 0, 1] / table[..., 0, :].sum(axis=-1))
 
 
 @_quiet
 def wrong_missed(table: Floats) -> Floats:
-    """Share of the targets of class 1 that are predicted 0: misses."""
+    """Compute the share of the targets of class 1 that are predicted 0: misses."""
     return np.asarray(table[..., 1, 0] / table[..., 1, :].sum(axis=-1))
 
 
 def f_beta(table: Floats, beta: float = 1.0) -> Floats:
-    """F-beta of class 1; recall counts ``beta`` times as much as precision."""
+    """Compute the F-beta of class 1, in which recall has ``beta`` times the weight of precision."""
     return np.asarray(per_class_f1(table, beta)[..., 1])
 
 
 def f1(table: Floats) -> Floats:
-    """F1 of class 1."""
+    """Compute the F1 of class 1."""
     return f_beta(table)
 
 
 @_quiet
 def accuracy(table: Floats) -> Floats:
-    """Share of targets predicted right."""
+    """Compute the share of correct predictions."""
     return np.asarray(_sides(table)[0].sum(axis=-1) / table.sum(axis=(-2, -1)))
 
 
 @_quiet
 def balanced_accuracy(table: Floats) -> Floats:
-    """Mean recall over the classes that are true of some target."""
+    """Compute the mean recall over the classes that are true of some target."""
     _, _, true = _sides(table)
     return _mean(per_class_recall(table), (true > 0).astype(np.float64))
 
 
 @_quiet
 def macro_f1(table: Floats) -> Floats:
-    """Mean F1 over the classes that are true or predicted somewhere."""
+    """Compute the mean F1 over the classes that are true or predicted somewhere."""
     return _mean(per_class_f1(table), _there(table).astype(np.float64))
 
 
 @_quiet
 def weighted_precision(table: Floats) -> Floats:
-    """Mean precision over classes, each by how often it is true."""
+    """Compute the mean precision over classes, weighted by their true frequency."""
     return _mean(per_class_precision(table), _sides(table)[2])
 
 
 @_quiet
 def weighted_recall(table: Floats) -> Floats:
-    """Mean recall over classes, each by how often it is true: the accuracy."""
+    """Compute the mean recall over classes, weighted by their true frequency: the accuracy."""
     return _mean(per_class_recall(table), _sides(table)[2])
 
 
 @_quiet
 def weighted_f1(table: Floats) -> Floats:
-    """Mean F1 over classes, each by how often it is true."""
+    """Compute the mean F1 over classes, weighted by their true frequency."""
     return _mean(per_class_f1(table), _sides(table)[2])
 
 
 @_quiet
 def mcc(table: Floats) -> Floats:
-    """Matthews's correlation of true and predicted classes, for any number of them (Gorodkin 2004).
+    """Compute Matthews's correlation of true and predicted classes, for any number of them
+    (Gorodkin 2004).
 
-    In [-1, 1]; 0 where only one class was predicted, as scikit-learn has it; NaN where only one is
-    true, since then no prediction could be told from another.
+    In [-1, 1]; 0 if only one class was predicted, as in scikit-learn; NaN if only one is true,
+    since no predictions can then be distinguished.
     """
     right, predicted, true = _sides(table)
     total = table.sum(axis=(-2, -1))

@@ -1,7 +1,7 @@
-"""How well scores follow graded labels: Pearson, Spearman, Kendall.
+"""Correlations of scores with graded labels: Pearson, Spearman, Kendall.
 
-All are symmetric, in [-1, 1], and NaN where either side has but one value. With weights they are
-those of the data so repeated, ranks included.
+All are symmetric, in [-1, 1], and NaN if either side is constant. With weights they are those of
+the repeated data, ranks included.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 from veridical.arrays import Floats
 from veridical.stats.metrics.metric import Groups, groups, metric
 
-_CANCELLED = 1e-6  # a variance this small beside its terms has lost digits
-_BLOCK = 1 << 18  # most entries of a block of weights
+_CANCELLED = 1e-6  # a variance this small relative to its terms has lost digits
+_BLOCK = 1 << 18  # maximum entries of a block of weights
 
 
 @metric
 def pearson(truth: Floats, score: Floats, weights: Floats) -> Floats:
-    """Pearson's correlation. NaN with infinite scores too."""
+    """Compute Pearson's correlation. NaN with infinite scores too."""
     if not (np.isfinite(truth).all() and np.isfinite(score).all()):
         return np.full(len(weights), np.nan)
     x, y = _standard(truth), _standard(score)
@@ -33,7 +33,7 @@ def pearson(truth: Floats, score: Floats, weights: Floats) -> Floats:
 
 
 def _standard(values: Floats) -> Floats:
-    """Moved and scaled to within [-1, 1] about the mean, which changes no correlation."""
+    """Shift and scale values to within [-1, 1] about the mean, which changes no correlation."""
     scale = np.abs(values).max()
     scaled = values / scale if scale > 0 else values
     centred = scaled - scaled.mean()
@@ -42,7 +42,8 @@ def _standard(values: Floats) -> Floats:
 
 
 def _two_pass(x: Floats, y: Floats, weights: Floats) -> float:
-    """Pearson's correlation by the weighted means, for a sample of hardly any variance."""
+    """Compute Pearson's correlation by the weighted means, for a sample with hardly any
+    variance."""
     counted = weights > 0
     x, y, weights = x[counted], y[counted], weights[counted]
     if len(x) == 0 or np.ptp(x) == 0 or np.ptp(y) == 0:
@@ -53,12 +54,12 @@ def _two_pass(x: Floats, y: Floats, weights: Floats) -> float:
 
 @metric
 def spearman(truth: Floats, score: Floats, weights: Floats) -> Floats:
-    """Spearman's correlation: Pearson's of the ranks, ties sharing the mean of theirs."""
+    """Compute Spearman's correlation: Pearson's of the ranks, with ties sharing their mean rank."""
     sides = []
     for by_value in (groups(truth), groups(score)):
         total = by_value.total(weights)
         below = np.cumsum(total, axis=1)
-        # ranks about their mean (N + 1) / 2: exactly 0 where all weight is on one value
+        # ranks about their mean (N + 1) / 2: exactly 0 if all weight is on one value
         rank = below - total / 2 - below[:, -1:] / 2
         variance = np.einsum("bg,bg,bg->b", total, rank, rank)
         sides.append((rank[:, by_value.of], variance))
@@ -69,10 +70,10 @@ def spearman(truth: Floats, score: Floats, weights: Floats) -> Floats:
 
 @metric
 def kendall(truth: Floats, score: Floats, weights: Floats) -> Floats:
-    """Kendall's tau-b: pairs in the same order less pairs in opposite order, over the geometric
-    mean of the pairs untied in each.
+    """Compute Kendall's tau-b: pairs in the same order minus pairs in opposite order, over the
+    geometric mean of the untied pairs in each.
 
-    Exact with weights at any n: O(b n log k) for k distinct values on the side with fewer.
+    It is exact with weights at any n: O(b n log k) for k distinct values on the side with fewer.
     """
     x, y = groups(truth), groups(score)
     if len(x.starts) > len(y.starts):
@@ -93,12 +94,12 @@ def kendall(truth: Floats, score: Floats, weights: Floats) -> Floats:
 
 
 def _signed_pairs(x: Groups, y: Groups, weights: Floats) -> Floats:
-    """Pairs in the same order less pairs in opposite order: (b,).
+    """Return pairs in the same order minus pairs in opposite order: (b,).
 
-    Two different values of x, numbered from 0, share their high bits down to one bit where they
-    differ; so each pair is met once, at that bit, as one of the left (bit 0) and one of the right
-    half of a block of equal higher bits. Sorted by (block, y), one cumulated sum over the left
-    halves tells each target of the right ones what is below it and above it.
+    Two different values of x, numbered from 0, share their high bits down to the bit where they
+    differ. Each pair is therefore visited once, at that bit, with one value in the left (bit 0) and
+    one in the right half of a block with equal higher bits. Sorted by (block, y), one cumulated sum
+    over the left halves yields the weight below and above each target of the right ones.
     """
     columns = np.ascontiguousarray(weights.T)
     signed = np.zeros(len(weights))
@@ -109,7 +110,7 @@ def _signed_pairs(x: Groups, y: Groups, weights: Floats) -> Floats:
         left = (x.of[order] >> bit & 1) == 0
         seen = np.zeros((np.count_nonzero(left) + 1, len(weights)))
         np.cumsum(columns[order[left]], axis=0, out=seen[1:])
-        number = np.concatenate(([0], np.cumsum(left)))  # left ones before each place
+        number = np.concatenate(([0], np.cumsum(left)))  # left ones before each position
         block_low, block_high = _edges(block[1:] != block[:-1], number)
         tie_low, tie_high = _edges((block[1:] != block[:-1]) | (value[1:] != value[:-1]), number)
         right = ~left
@@ -123,9 +124,9 @@ def _signed_pairs(x: Groups, y: Groups, weights: Floats) -> Floats:
 def _edges(
     changes: NDArray[np.bool_], number: NDArray[np.intp]
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """What ``number`` (n + 1,) says at the start and at the end of each place's run: (n,) each.
+    """Return ``number`` (n + 1,) at the start and at the end of each position's run: (n,) each.
 
-    ``changes`` (n - 1,) is where a new run begins.
+    ``changes`` (n - 1,) is True where a new run begins.
     """
     starts = np.concatenate(([0], np.flatnonzero(changes) + 1))
     ends = np.append(starts[1:], len(changes) + 1)

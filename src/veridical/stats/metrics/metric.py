@@ -1,4 +1,4 @@
-"""What every metric has in common: its form, empty and undefined inputs, groups of equal values."""
+"""Common form of metrics: empty and undefined inputs, groups of equal values."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from veridical.arrays import Floats
 Kernel = Callable[[Floats, Floats, Floats], Floats]
 
 
-_BLOCK = 1 << 20  # most entries of a block of weights
+_BLOCK = 1 << 20  # maximum entries of a block of weights
 
 
 class Metric(Protocol):
-    """``f(truth, score, weights=None)``: one value, or one a row of weights.
+    """A metric ``f(truth, score, weights=None)``: one value, or one per row of weights.
 
-    ``truth`` and ``score`` are (n,); ``weights`` (b, n) counts how often each target is in each of
-    b replicates, so that a weighted value is that of the repeated data. Undefined values, and those
-    of NaN inputs, are NaN.
+    ``truth`` and ``score`` are (n,); ``weights`` (b, n) is the number of occurrences of each target
+    in each of b replicates, so that a weighted value is that of the repeated data. Undefined
+    values, and those of NaN inputs, are NaN.
     """
 
     @overload
@@ -39,9 +39,9 @@ class Metric(Protocol):
 
 
 def metric(kernel: Kernel) -> Metric:
-    """The metric that ``kernel`` computes for one or more targets without NaN.
+    """Make the metric that ``kernel`` computes for one or more targets without NaN.
 
-    The kernel may divide by zero: the quotient is then NaN, as it should be, and nobody is warned.
+    The kernel may divide by zero: the quotient is then NaN, without a warning.
     """
 
     @functools.wraps(kernel)
@@ -57,7 +57,7 @@ def metric(kernel: Kernel) -> Metric:
 
 
 def in_blocks(kernel: Kernel, truth: Floats, score: Floats, weights: Floats) -> Floats:
-    """The kernel's values (b, ...), computed for some replicates at a time to bound memory."""
+    """Return the kernel's values (b, ...), computed in blocks of replicates to bound memory."""
     step = max(1, _BLOCK // len(truth))
     blocks = [
         kernel(truth, score, weights[at : at + step]) for at in range(0, max(1, len(weights)), step)
@@ -66,24 +66,24 @@ def in_blocks(kernel: Kernel, truth: Floats, score: Floats, weights: Floats) -> 
 
 
 def checked(truth: Floats, score: Floats) -> tuple[Floats, Floats]:
-    """Both as float64 vectors.
+    """Return both as float64 vectors.
 
     Raises:
-        ValueError: they are no vectors of one length.
+        ValueError: they are not vectors of equal length.
     """
     truth, score = np.asarray(truth, dtype=np.float64), np.asarray(score, dtype=np.float64)
     if truth.ndim != 1 or truth.shape != score.shape:
-        raise ValueError(f"truth {truth.shape} and score {score.shape} must be of one length")
+        raise ValueError(f"truth {truth.shape} and score {score.shape} must have equal lengths")
     return truth, score
 
 
 def usable(truth: Floats, score: Floats) -> bool:
-    """Whether there is any target, and no NaN."""
+    """Return True if there is any target, and no NaN."""
     return len(truth) > 0 and not (np.isnan(truth).any() or np.isnan(score).any())
 
 
 def as_rows(items: NDArray[Any], weights: Floats | None) -> Floats:
-    """``weights``, or a single row of ones: (b, n) or (1, n), for n ``items``.
+    """Return ``weights``, or a single row of ones: (b, n) or (1, n), for n ``items``.
 
     Raises:
         ValueError: the weights are not (b, n).
@@ -97,17 +97,17 @@ def as_rows(items: NDArray[Any], weights: Floats | None) -> Floats:
 
 
 def one_or_all(values: Floats, weights: Floats | None) -> float | Floats:
-    """The one value without weights, all with."""
+    """Return the single value without weights, all with weights."""
     return float(values[0]) if weights is None else values
 
 
 @dataclass(frozen=True)
 class Groups:
-    """The targets in ascending order of a value, equal values together.
+    """Targets in ascending order of a value, with equal values together.
 
     Attributes:
         order: (n,) indices that sort the targets, stably.
-        starts: (g,) where in that order each distinct value begins.
+        starts: (g,) position in that order where each distinct value begins.
         of: (n,) number of the distinct value of each target, 0 the lowest.
     """
 
@@ -116,12 +116,12 @@ class Groups:
     of: NDArray[np.intp]
 
     def total(self, weights: Floats) -> Floats:
-        """(b, n) weights summed by distinct value: (b, g)."""
+        """Sum (b, n) weights by distinct value: (b, g)."""
         return np.add.reduceat(weights[:, self.order], self.starts, axis=1)
 
 
 def groups(values: Floats) -> Groups:
-    """:class:`Groups` of (n,) values, n >= 1, no NaN; infinities are values like others."""
+    """Make :class:`Groups` of (n,) values, n >= 1, no NaN; infinities are ordinary values."""
     order = np.argsort(values, kind="stable")
     ordered = values[order]
     new = np.concatenate(([True], ordered[1:] != ordered[:-1]))
@@ -131,5 +131,5 @@ def groups(values: Floats) -> Groups:
 
 
 def finite(value: float | None) -> float | None:
-    """``value``, or None where it is not a finite number."""
+    """Return ``value``, or None if it is not a finite number."""
     return None if value is None or not math.isfinite(value) else float(value)

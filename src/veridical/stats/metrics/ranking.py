@@ -1,8 +1,8 @@
-"""How well scores put the positive targets first: areas under curves, and the curves.
+"""Ranking metrics: areas under curves, and the curves.
 
-Truth is 0 or 1, a higher score is riskier. Targets of one score are never put in an order of their
-own: they count together. All areas come from the cumulated weights of positives and negatives,
-from the highest score down; with weights they are those of the data so repeated.
+Truth is 0 or 1, a higher score is riskier. Targets with equal scores are never ordered: they count
+together. All areas are computed from the cumulated weights of positives and negatives, from the
+highest score down; with weights they are those of the repeated data.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from veridical.stats.metrics.metric import as_rows, checked, groups, in_blocks, 
 Point = tuple[float, float]
 AREAS = ("average_precision", "trapezoid_pr", "auroc", "prr", "balanced_accuracy_best")
 
-_POINTS = 200  # most points of a curve for plots
-_BEND = 5e-4  # how far a curve may first be moved to save points
+_POINTS = 200  # maximum points of a curve for plots
+_BEND = 5e-4  # initial tolerance for thinning a curve
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class _Swept:
 
 
 def _swept(truth: Floats, score: Floats, weights: Floats) -> _Swept:
-    """One sort, two cumulated sums. A truth between 0 and 1 is partly positive."""
+    """Sort once and cumulate both sums. A truth between 0 and 1 is partly positive."""
     by_score = groups(score)
     order = by_score.order[::-1]
     ends = len(score) - 1 - by_score.starts[::-1]
@@ -84,13 +84,13 @@ def _prr(at: _Swept) -> Floats:
     from scipy.special import digamma
 
     total = at.positives + at.negatives
-    # from the least risky up: how many are kept, and how many of them are right, before each tie
+    # from the least risky up: kept targets, and right ones among them, before each tie
     accepted = total[:, None] - (at.true + at.false)
     right = at.negatives[:, None] - at.false
     size = -np.diff(accepted, axis=1)
     before, right_before = accepted[:, 1:], right[:, 1:]
     share = np.where(size > 0, -np.diff(right, axis=1) / size, 0.0)
-    # harmonic numbers but for a constant, which the difference takes away
+    # harmonic numbers up to a constant, which cancels in the difference
     harmonic = digamma(accepted + 1)
     gained = (right_before - share * before) * (harmonic[:, :-1] - harmonic[:, 1:])
     oracle = at.negatives * (digamma(total + 1) - digamma(at.negatives + 1))
@@ -105,7 +105,8 @@ def _balanced_accuracy_best(at: _Swept) -> Floats:
 
 @metric
 def average_precision(truth: Floats, score: Floats, weights: Floats) -> Floats:
-    """Step-wise area under precision and recall: ``sum (R_i - R_(i-1)) P_i`` over distinct scores.
+    """Compute the step-wise area under precision and recall: ``sum (R_i - R_(i-1)) P_i`` over
+    distinct scores.
 
     In [0, 1]; prevalence for a constant score. NaN without positives.
     """
@@ -114,47 +115,49 @@ def average_precision(truth: Floats, score: Floats, weights: Floats) -> Floats:
 
 @metric
 def trapezoid_pr(truth: Floats, score: Floats, weights: Floats) -> Floats:
-    """Area under straight lines between the points of precision and recall, from (0, 1) on.
+    """Compute the area under straight lines between the points of precision and recall, from (0,
+    1).
 
-    The published way (SelfCheckGPT, Mirage). It rewards ties, since no threshold reaches the points
-    between: a constant score obtains (prevalence + 1) / 2. In [0, 1]; NaN without positives.
+    This is the published method (SelfCheckGPT, Mirage). It rewards ties, since no threshold reaches
+    the points between: a constant score obtains (prevalence + 1) / 2. In [0, 1]; NaN without
+    positives.
     """
     return _trapezoid_pr(_swept(truth, score, weights))
 
 
 @metric
 def auroc(truth: Floats, score: Floats, weights: Floats) -> Floats:
-    """Share of pairs of a positive and a negative in the right order, ties half.
+    """Compute the share of pairs of a positive and a negative in the right order, ties half.
 
-    In [0, 1]; NaN unless there are both.
+    In [0, 1]; NaN unless both are present.
     """
     return _auroc(_swept(truth, score, weights))
 
 
 @metric
 def prr(truth: Floats, score: Floats, weights: Floats) -> Floats:
-    """Prediction-rejection ratio, as in lm-polygraph (Fadeeva 2023; Malinin 2021).
+    """Compute the prediction-rejection ratio, as in lm-polygraph (Fadeeva 2023; Malinin 2021).
 
     ``(A(score) - A(random)) / (A(oracle) - A(random))``, where ``A = 1/n sum_k q_k`` and ``q_k`` is
     the share of right targets (truth 0) among the k least risky, k = 1 .. n. Random is the mean
     over all orders, which is the share of right targets; the oracle keeps all of these first. Ties
     count as the mean over their orders. 1 for the oracle, 0 for a random or constant score, below 0
-    for an inverted one; NaN unless there are both classes.
+    for an inverted one; NaN unless both classes are present.
     """
     return _prr(_swept(truth, score, weights))
 
 
 @metric
 def balanced_accuracy_best(truth: Floats, score: Floats, weights: Floats) -> Floats:
-    """Balanced accuracy at the threshold that is best on these very targets.
+    """Compute the balanced accuracy at the threshold that is best on these targets.
 
-    In [0.5, 1]: the most that any threshold reaches here. NaN unless there are both classes.
+    In [0.5, 1]: the maximum over all thresholds. NaN unless both classes are present.
     """
     return _balanced_accuracy_best(_swept(truth, score, weights))
 
 
 def _areas(truth: Floats, score: Floats, weights: Floats) -> Floats:
-    """(b, 5) in the order of :data:`AREAS`."""
+    """Return (b, 5) areas in the order of :data:`AREAS`."""
     at = _swept(truth, score, weights)
     kernels = (_average_precision, _trapezoid_pr, _auroc, _prr, _balanced_accuracy_best)
     return np.stack([f(at) for f in kernels], axis=1)
@@ -171,7 +174,7 @@ def areas(
 def areas(
     truth: Floats, score: Floats, weights: Floats | None = None
 ) -> dict[str, float] | dict[str, Floats]:
-    """Values of all :data:`AREAS` by name, from one sort."""
+    """Compute all :data:`AREAS` by name, with one sort."""
     truth, score = checked(truth, score)
     rows = as_rows(truth, weights)
     if not usable(truth, score):
@@ -186,7 +189,7 @@ def areas(
 
 
 def pr_curve(truth: Floats, score: Floats) -> list[Point]:
-    """(recall, precision) from the highest score down, after the published end point (0, 1).
+    """Return (recall, precision) from the highest score down, after the published end point (0, 1).
 
     Thinned for plots; empty without positives.
     """
@@ -200,9 +203,9 @@ def pr_curve(truth: Floats, score: Floats) -> list[Point]:
 
 
 def roc_curve(truth: Floats, score: Floats) -> list[Point]:
-    """(false positive rate, true positive rate) from (0, 0) to (1, 1).
+    """Return (false positive rate, true positive rate) from (0, 0) to (1, 1).
 
-    Thinned for plots; empty unless there are positives and negatives.
+    Thinned for plots; empty unless both classes are present.
     """
     truth, score = checked(truth, score)
     if not usable(truth, score) or not 0 < truth.sum() < len(truth):
@@ -212,10 +215,10 @@ def roc_curve(truth: Floats, score: Floats) -> list[Point]:
 
 
 def thinned(x: Floats, y: Floats, most: int = _POINTS) -> list[Point]:
-    """The curve through (m,) points with ``most`` of them or fewer.
+    """Thin the curve through (m,) points to at most ``most`` points.
 
-    Douglas and Peucker's way: a point goes only where the line without it passes close by. How
-    close doubles until few enough are left. The first and the last point stay.
+    The method is Douglas and Peucker's: a point is removed only if the line without it passes close
+    by. The tolerance doubles until few enough are left. The first and the last point stay.
     """
     bend = _BEND
     keep = np.ones(len(x), dtype=np.bool_)
@@ -226,7 +229,7 @@ def thinned(x: Floats, y: Floats, most: int = _POINTS) -> list[Point]:
 
 
 def _bends(x: Floats, y: Floats, bend: float) -> NDArray[np.bool_]:
-    """The points a curve needs so that no other is farther than ``bend`` from its lines."""
+    """Return the points for which no other is farther than ``bend`` from the curve's lines."""
     keep = np.zeros(len(x), dtype=np.bool_)
     keep[[0, -1]] = True
     open_ = [(0, len(x) - 1)]

@@ -209,7 +209,7 @@ def test_wrong_arguments_are_told() -> None:
             compute([name], Targets(three, three, three), np.ones((4, 2)))
     with pytest.raises(ValueError, match=r"risk\[1\] = 1.5 is not in \[0, 1\]"):
         compute(["ece"], Targets(two, two, np.array([0.5, 1.5])))
-    with pytest.raises(ValueError, match=r"predicted\[1\] = -1 is no class index 0 .. 1"):
+    with pytest.raises(ValueError, match=r"predicted\[1\] = -1 is not a class index 0 .. 1"):
         compute(["f1"], Targets(two, two, None, np.array([0, -1])))
 
 
