@@ -1,7 +1,7 @@
 """The default on claims and summaries against documents: time, tokens, memory, verdicts.
 
     python benchmarks/documents.py --data DATA/grounded [--before CHECKOUT] [--answers 40]
-        [--torch PYTHON] [--many 200] [--growth]
+        [--torch PYTHON] [--many 200] [--growth] [--serve 40]
 
 The first ``--answers`` rows of each of ``--parts``, by the checkout ``--before`` (exact and in 8
 bits) and by this one, each in a process of its own, twice by turns, nothing stored; of the two runs
@@ -13,7 +13,9 @@ time does not depend on them.
 ``--many`` instead checks so many summaries of FRANK, each by five contexts of 200 words: the
 beginning of its document among those of four others. ``--growth`` instead takes one document of
 growing length, and answers of growing length, in this checkout: milliseconds of processor for each
-token.
+token. ``--serve`` instead sends so many requests to a server of each checkout, by turns: three
+claims of FactCC about one article, and its first 1 000 words as evidence. Each article is sent
+once, after five others.
 """
 
 from __future__ import annotations
@@ -24,12 +26,20 @@ import math
 import os
 import subprocess
 import sys
+import tempfile
+import time
 from collections.abc import Sequence
+from contextlib import ExitStack
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
+import httpx
 import numpy as np
+
+sys.path.append(str(Path(__file__).parents[1] / "tests" / "helpers"))
+
+from servers import Running, running
 
 #: News, meetings and web pages: claims and summaries of long texts.
 DOCUMENTS = ["factcc_dev", "frank_dev", "summedits_qmsumm_train", "wice_tokens_train"]
@@ -79,12 +89,16 @@ def many_of(data: Path, answers: int) -> list[dict[str, Any]]:
     return many
 
 
+def code_of(source: Path) -> str:
+    """The path of Python by which a checkout's code is imported."""
+    return os.pathsep.join([str(source / "src"), str(source / "packages/veridical-lab/src")])
+
+
 def run(source: Path, rows: Path, precision: str) -> Run:
     """One run of the default by the code in ``source``."""
-    code = os.pathsep.join([str(source / "src"), str(source / "packages/veridical-lab/src")])
     done = subprocess.run(
         [sys.executable, "-c", CHECK, str(rows), precision],
-        env={**os.environ, "PYTHONPATH": code},
+        env={**os.environ, "PYTHONPATH": code_of(source)},
         stdout=subprocess.PIPE,
         text=True,
         check=True,
@@ -154,6 +168,64 @@ def growth(scratch: Path) -> None:
         print(f"| {length} | {count} | {one['tokens']} | {each:.2f} |")
 
 
+def asked_of_a_server(data: Path, count: int) -> list[dict[str, Any]]:
+    """Records of three claims about an article of 800 words or more, cut to 1 000."""
+    claims: dict[str, list[str]] = {}
+    with (data / "factcc_dev.jsonl").open() as lines:
+        for row in map(json.loads, lines):
+            claims.setdefault(row["contexts"][0], []).append(row["response"].rstrip(" .") + ".")
+    records = [
+        {"response": " ".join(list(dict.fromkeys(said))[:3]), "contexts": [" ".join(words[:1000])]}
+        for article, said in claims.items()
+        if len(words := article.split()) >= 800 and len(set(said)) >= 3
+    ]
+    return records[:count]
+
+
+def processor_seconds(server: Running) -> float:
+    """Processor seconds that the process has taken (Linux)."""
+    fields = Path(f"/proc/{server.process.pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def served(data: Path, count: int, before: Path | None) -> None:
+    """Print how long a warm server takes for one request at a time."""
+    records = asked_of_a_server(data, count + 5)
+    sources = {"now": ROOT} if before is None else {"before": before, "now": ROOT}
+    with ExitStack() as stack:
+        scratch = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        servers = {}
+        for name, source in sources.items():
+            arguments = ["serve", "--port", "0"]
+            servers[name] = stack.enter_context(
+                running(arguments, cwd=scratch, env={"PYTHONPATH": code_of(source)}, ready=True)
+            )
+        client = stack.enter_context(httpx.Client(timeout=60))
+        seconds: dict[str, list[float]] = {name: [] for name in servers}
+        spent = dict.fromkeys(servers, 0.0)
+        verdicts: dict[str, list[str]] = {name: [] for name in servers}
+        for i, record in enumerate(records):
+            turn = list(servers.items())
+            for name, server in turn if i % 2 else turn[::-1]:
+                begun, work = time.perf_counter(), processor_seconds(server)
+                answer = client.post(f"{server.url}/v1/check", json={"records": [record]})
+                answer.raise_for_status()
+                verdicts[name].append(answer.json()["results"][0]["verdict"])
+                if i >= 5:
+                    seconds[name].append(time.perf_counter() - begun)
+                    spent[name] += processor_seconds(server) - work
+    words = np.mean([len(r["contexts"][0].split()) for r in records])
+    print(f"{len(records) - 5} requests, {words:.0f} words of evidence in the mean")
+    print("| | ms, median | 90 % | ms of processor, mean | same verdict |")
+    print("|---|---|---|---|---|")
+    first = next(iter(verdicts.values()))
+    for name, taken in seconds.items():
+        same = np.mean([a == b for a, b in zip(verdicts[name], first, strict=True)])
+        middle, high = 1000 * np.percentile(taken, [50, 90])
+        work = 1000 * spent[name] / len(taken)
+        print(f"| {name} | {middle:.0f} | {high:.0f} | {work:.0f} | {same:.0%} |")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("--data", type=Path, required=True)
@@ -163,11 +235,15 @@ def main() -> None:
     parser.add_argument("--torch", type=Path, help="an interpreter with torch and transformers")
     parser.add_argument("--many", type=int, default=0, help="answers with five contexts each")
     parser.add_argument("--growth", action="store_true")
+    parser.add_argument("--serve", type=int, default=0, help="requests to a server")
     parser.add_argument("--scratch", type=Path, default=Path("documents-benchmark"))
     args = parser.parse_args()
     args.scratch.mkdir(parents=True, exist_ok=True)
     if args.growth:
         growth(args.scratch)
+        return
+    if args.serve:
+        served(args.data, args.serve, args.before)
         return
     if args.many:
         compared(many_of(args.data, args.many), args.before, args.scratch)

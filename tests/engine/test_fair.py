@@ -119,6 +119,20 @@ async def test_a_few_windows_are_shared_among_the_threads(
 
 
 @pytest.mark.parametrize("kind", [Coalescer, FairQueue])
+async def test_long_windows_do_not_all_go_to_one_thread(kind: Any) -> None:
+    model = CountingModel()
+    model.workers, model.budget = 2, 4000
+    queue = kind(model, Gate(0.002, fair=True), None)
+    short = [" ".join(["word"] * 60 + [str(i)]) for i in range(6)]
+    long = [" ".join(["word"] * 250 + [str(i)]) for i in range(3)]
+    await queue.ask([*short, *long])
+    sizes = sorted(sum(batch) for batch in model.batches)
+    assert sizes[-3:] == [252] * 3  # each of the long ones by itself
+    assert sizes[0] < 252 < sum(sizes) / 2
+    queue.close()
+
+
+@pytest.mark.parametrize("kind", [Coalescer, FairQueue])
 async def test_what_nobody_waits_for_is_not_computed(kind: Any) -> None:
     model = SlowModel()
     queue = kind(model, IdleSignal(0.002, fair=True), None)

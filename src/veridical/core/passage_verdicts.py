@@ -10,6 +10,7 @@ a negation or an antonym.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from itertools import chain
 from typing import TYPE_CHECKING
@@ -39,6 +40,9 @@ ALONE = 2
 TOGETHER = 4
 #: P(entailment) of one of several passages from which the others are not read.
 ENOUGH = 0.9
+
+#: Seconds that a model gets to start on its requests before other work uses the event loop.
+_START_SECONDS = 0.02
 
 #: Verdict on a statement that negates a sentence.
 _OPPOSITE = (0.05, 0.05, 0.9)
@@ -97,7 +101,8 @@ async def passage_verdicts(
     if alternatives and not evidence.nli_by_llm(nli):
         optional = {place for places in alternatives for place in places[1:]}
         optional -= {places[0] for places in alternatives}
-        await reading.read([pair for i, pair in enumerate(pairs) if i not in optional])
+        first = [pair for i, pair in enumerate(pairs) if i not in optional]
+        await reading.read_and_settle(first)
         await reading.best_of([[pairs[i] for i in places] for places in alternatives])
     else:
         await reading.read(pairs)
@@ -113,15 +118,38 @@ class _Reading:
     ) -> None:
         self.contradicts = True
         self._evidence, self._nli = evidence, nli
-        self._named = {pair: (pair[0], _named(*pair)) for pair in dict.fromkeys(pairs)}
-        found = ((pair, _settled(evidence, *put)) for pair, put in self._named.items())
-        self._settled = {pair: known for pair, known in found if known is not None}
+        self._named: dict[tuple[str, str], tuple[str, str]] = {}
+        self._settled: dict[tuple[str, str], tuple[float, float, float]] = {}
+        self._pairs = list(dict.fromkeys(pairs))
         self._alone: dict[tuple[str, str], list[tuple[str, str]]] = {}
         self._said: dict[tuple[str, str], Floats] = {}
         self._rows: dict[tuple[str, str], Floats] = {}
 
+    async def read_and_settle(self, pairs: Sequence[tuple[str, str]]) -> None:
+        """Read ``pairs``; settle all pairs that need no model during the forwards."""
+        reading = asyncio.ensure_future(self.read(pairs))
+        try:
+            # work on the event loop before the forwards start would delay them
+            await asyncio.wait({reading}, timeout=_START_SECONDS)
+            for pair in self._pairs:
+                self._settle(pair)
+                await asyncio.sleep(0)
+            await reading
+        finally:
+            reading.cancel()
+
+    def _settle(self, pair: tuple[str, str]) -> None:
+        """Store the verdict on a pair if words alone give it."""
+        if pair not in self._named:
+            named = self._named[pair] = (pair[0], _named(*pair))
+            known = _settled(self._evidence, *named)
+            if known is not None:
+                self._settled[pair] = known
+
     async def read(self, pairs: Sequence[tuple[str, str]]) -> None:
         """Read passages as a whole and by their sentences nearest the statement."""
+        for pair in pairs:
+            self._settle(pair)
         open_pairs = [p for p in dict.fromkeys(pairs) if p not in self._settled]
         if not self._evidence.nli_by_llm(self._nli):
             self._alone |= {p: _alone(self._evidence, *p) for p in open_pairs}

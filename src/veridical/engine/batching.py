@@ -31,6 +31,8 @@ Q_contra = TypeVar("Q_contra", contravariant=True)
 _QUIET_TURNS = 2  # loop turns without a new request after which the loop counts as idle
 _SORT_WINDOW = 24  # batches' worth of work that packs well; waiting for more gains nothing
 _PREPARE = 2048  # requests tokenised at once
+_PIECES = 4  # batches per thread, where few windows wait
+_LEAST_TOKENS = 64  # of such a batch; smaller ones cost more to hand over than they save
 
 
 class Lookup(Protocol):
@@ -411,10 +413,19 @@ class Coalescer(Generic[Q, V]):
         self._helper.shutdown(wait=True, cancel_futures=True)
 
 
-def shared(lengths: Sequence[int], threads: int) -> int:
-    """Return the padded tokens of a batch such that windows of these lengths occupy all threads,
-    however few they are. The last window of a batch may exceed a share."""
-    return -(-sum(lengths) // threads) + max(lengths, default=1) - 1
+def shared(lengths: Sequence[int], threads: int, free: int | None = None) -> int:
+    """Return the padded tokens of a batch such that few windows occupy all threads to the end.
+
+    Each thread gets about :data:`_PIECES` batches: in one batch a thread, the long windows would
+    all go to the first. Batches below :data:`_LEAST_TOKENS` are not split.
+
+    Args:
+        threads: number of threads.
+        free: number of idle threads; all if None.
+    """
+    longest, total = max(lengths, default=1), sum(lengths)
+    whole_share = -(-total // (free or threads)) + longest - 1
+    return max(-(-total // (_PIECES * threads)), longest, min(whole_share, _LEAST_TOKENS))
 
 
 def pack(

@@ -128,7 +128,9 @@ class FairQueue(Coalescer[Q, V]):
         if not entries:
             return
         prepared = await self._prepare(entries)
-        for (key, _), windows in zip(entries, prepared, strict=True):
+        found = zip(entries, prepared, strict=True)
+        longest_first = sorted(found, key=lambda f: -sum(w.length for w in f[1]))
+        for (key, _), windows in longest_first:  # a short one at the end leaves no thread waiting
             if windows and key in self._pending:
                 entry = self._entries[key] = _Entry(key, windows)
                 self._line_up(entry)
@@ -182,7 +184,7 @@ class FairQueue(Coalescer[Q, V]):
         cap = self._cap
         if self.model.shares and tokens < _LOOK * cap:  # these are all waiting windows
             free = self.model.workers - len(self._forwards)
-            cap = min(cap, shared([_length(t) for t in seen], free))
+            cap = min(cap, shared([_length(t) for t in seen], self.model.workers, free))
         batch: list[tuple[_Entry, int]] = []
         left: list[_Turn] = []
         for turn in sorted(seen, key=lambda t: (abs(_length(t) - length), t[:3])):

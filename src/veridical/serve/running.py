@@ -23,6 +23,10 @@ DRAIN = 30.0
 #: Maximum connections; a further one is answered 503.
 CONNECTIONS = 1000
 
+#: Thread switch interval of the interpreter, in seconds. With the default of 5 ms, each step of a
+#: request may wait that long for other Python threads.
+_SWITCH_SECONDS = 0.0005
+
 _log = logging.getLogger("veridical.serve")
 
 
@@ -107,11 +111,14 @@ def run_app(
             started(address)
 
     server = _server(app, drain, patience, begun, draining or (lambda: None))
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(_SWITCH_SECONDS)
     try:
         asyncio.run(server.serve(sockets=[listener]))
     except SystemExit:
         raise UsageError("the server could not start; see the messages above") from None
     finally:
+        sys.setswitchinterval(before)
         with contextlib.suppress(OSError):
             listener.close()
     _log.info("stopped")
