@@ -23,7 +23,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import onnx
 
 from veridical.core.protocols import Pair
 from veridical.engine.batching import pack
@@ -40,6 +39,8 @@ ROWS, WIDTH, WIDE = 2048, 768, 3072  # of the matrices whose product is timed
 
 def weights(folder: Path) -> int:
     """Weights that a token is multiplied with: the graph's matrices but those looked up in."""
+    import onnx  # not for those who want the rate alone
+
     path = find_graph(folder)
     assert path is not None
     graph = onnx.load(path).graph

@@ -3,9 +3,8 @@ processor's matrix rate that each reaches.
 
     python benchmarks/nli_stages.py [--words 170] [--runs 20]
 
-One thread and one window of so many words: a document of 600 words is read in four to six of them
-a statement, and in single sentences. The rate is that of one large product of bytes on the same
-thread; an operator's share of it is the time that its sums would take at that rate.
+One thread and one window of so many words: a document of 600 words is four of them. The rate is
+that of one large product of bytes on the same thread.
 """
 
 from __future__ import annotations
