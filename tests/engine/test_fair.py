@@ -122,7 +122,7 @@ async def test_a_few_windows_are_shared_among_the_threads(
 async def test_long_windows_do_not_all_go_to_one_thread(kind: Any) -> None:
     model = CountingModel()
     model.workers, model.budget = 2, 4000
-    queue = kind(model, Gate(0.002, fair=True), None)
+    queue = kind(model, IdleSignal(0.002, fair=True), None)
     short = [" ".join(["word"] * 60 + [str(i)]) for i in range(6)]
     long = [" ".join(["word"] * 250 + [str(i)]) for i in range(3)]
     await queue.ask([*short, *long])
