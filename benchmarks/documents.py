@@ -13,9 +13,8 @@ time does not depend on them.
 ``--many`` instead checks so many summaries of FRANK, each by five contexts of 200 words: the
 beginning of its document among those of four others. ``--growth`` instead takes one document of
 growing length, and answers of growing length, in this checkout: milliseconds of processor for each
-token. ``--serve`` instead sends so many requests to a server of each checkout, by turns: three
-claims of FactCC about one article, and its first 1 000 words as evidence. Each article is sent
-once, after five others.
+token. ``--serve`` instead sends requests to a server of each checkout, by turns. A request has
+three claims of FactCC about one article, and the first 1 000 words of the article as evidence.
 """
 
 from __future__ import annotations
@@ -90,7 +89,7 @@ def many_of(data: Path, answers: int) -> list[dict[str, Any]]:
 
 
 def code_of(source: Path) -> str:
-    """The path of Python by which a checkout's code is imported."""
+    """Return the PYTHONPATH of a checkout."""
     return os.pathsep.join([str(source / "src"), str(source / "packages/veridical-lab/src")])
 
 
@@ -169,7 +168,7 @@ def growth(scratch: Path) -> None:
 
 
 def asked_of_a_server(data: Path, count: int) -> list[dict[str, Any]]:
-    """Records of three claims about an article of 800 words or more, cut to 1 000."""
+    """Return records of three claims about an article of 800 words or more, cut to 1 000."""
     claims: dict[str, list[str]] = {}
     with (data / "factcc_dev.jsonl").open() as lines:
         for row in map(json.loads, lines):
@@ -183,7 +182,7 @@ def asked_of_a_server(data: Path, count: int) -> list[dict[str, Any]]:
 
 
 def processor_seconds(server: Running) -> float:
-    """Processor seconds that the process has taken (Linux)."""
+    """Return the processor seconds of a server's process (Linux)."""
     fields = Path(f"/proc/{server.process.pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 

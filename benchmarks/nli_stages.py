@@ -1,10 +1,9 @@
-"""Processor time of one forward of the NLI model, by kind of operator, and the share of the
-processor's matrix rate that each reaches.
+"""Processor time of one NLI forward, by kind of operator.
 
     python benchmarks/nli_stages.py [--words 170] [--runs 20]
 
-One thread and one window of so many words: a document of 600 words is four of them. The rate is
-that of one large product of bytes on the same thread.
+The forward reads one window on one thread. A document of 600 words is four windows of 170 words.
+The matrix rate is that of one large product of bytes on the same thread.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ STAGES = {
 
 
 def operator_times(words: int, runs: int) -> tuple[Counter[str], float, int]:
-    """Milliseconds of a forward by operator, operations of the products, and tokens."""
+    """Return milliseconds of a forward by operator, operations of the products, and tokens."""
     with tempfile.TemporaryDirectory() as scratch:
         options = onnxruntime.SessionOptions
 
