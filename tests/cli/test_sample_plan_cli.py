@@ -164,7 +164,7 @@ def test_an_input_without_a_prompt_is_refused(server: Paid, tmp_path: Path) -> N
     ("arguments", "why"),
     [
         (("--llm", "paid", "--json", "f.json"), "--json requires --plan"),
-        (("--llm", "paid", "--tokens-per-second", "3"), "--tokens-per-second goes with --plan"),
+        (("--llm", "paid", "--tokens-per-second", "3"), "--tokens-per-second requires --plan"),
         (("--llm", "paid", "--plan", "--tokens-per-second", "0"), "above 0"),
         (("--llm", "paid", "--plan", "--json", "a.jsonl"), "two outputs have that name"),
         (("--llm", "paid", "--plan", "--json", "p.jsonl"), "it is an input"),
