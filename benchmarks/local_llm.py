@@ -28,7 +28,7 @@ METRICS = ("auroc", "average_precision", "trapezoid_pr", "spearman", "pearson", 
 BASELINES, LEFT_OUT = ("length",), ("constant", "random", "majority", "always_positive")
 #: Of each figure, what the pages keep.
 KEPT = ("suite", "split", "scorer", "metric", "value", "ci_low", "ci_high", "n_total", "n_scored")
-HEAD = """# What a language model that runs here reaches
+HEAD = """# A local LLM as judge, reader and writer
 
 This page shows the accuracy of a small local LLM as judge, reader and writer. Larger models are
 expected to perform better, so the figures are a lower limit.

@@ -19,7 +19,7 @@ from veridical.cli.help import (
     usage,
 )
 
-WIDTH = 90
+WIDTH = 78
 
 HEAD = """# Command line
 

@@ -37,7 +37,7 @@ An empty cell means that nothing of it was measured: it is tested for what it do
 well; *none of* says the same of a part of a row. Tables and figures of the papers, each
 regenerated, run with a stand-in or impossible with what is missing, are in
 [reproduction.md](reproduction.md). What differs from a package's numbers by design is in
-[scorers](scorers/index.md#where-a-peer-gives-another-number). Versions of the packages that were
+[scorers](scorers/index.md#differences-from-published-packages). Versions of the packages that were
 run beside this one stand under the headings; no package of CheckEmbed and Mirage was.
 """
 

