@@ -32,6 +32,13 @@ def test_it_can_be_declined(usual_store: Path, none: str | None) -> None:
     assert veridical.plan(ROWS, "cosine", store=none)["records"] == 1
 
 
+def test_every_command_reads_none_as_no_store() -> None:
+    from veridical.cli.options import store_of
+
+    assert store_of("none") is None and store_of(Path("none")) is None
+    assert store_of(Path("kept")) == Path("kept")
+
+
 def test_a_plan_makes_none(usual_store: Path) -> None:
     veridical.plan(ROWS, "cosine")
     assert not usual_store.exists()

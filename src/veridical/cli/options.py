@@ -179,7 +179,7 @@ def _plain(name: str, value: Any) -> Any:
 
 def store_of(place: T) -> T | None:
     """Return the folder of ``--store``; None for ``none``."""
-    return None if place == "none" else place
+    return None if str(place) == "none" else place
 
 
 def mapping_of(pairs: list[str] | None) -> dict[str, str]:
