@@ -159,7 +159,7 @@ def _given(text: str) -> object:
 
 def _taken(text: str) -> object:
     """A model's claims: each line of the text, of a response that is the text."""
-    taken = llm_output.Taken(Record(response=text))
+    taken = llm_output.AcceptedClaims(Record(response=text))
     for line in llm_output.lines_of(text):
         taken.sentence(line, line)
     for part in _pieces_of(text, 90):
@@ -413,7 +413,7 @@ FUNCTIONS: dict[str, Function] = {
     "given claims": _quietly(_given, ValueError),
     "llm triplets": _said_claims(llm_triplets.extract),
     "llm subsentences": _said_claims(llm_subsentence.extract),
-    "Taken": _taken,
+    "AcceptedClaims": _taken,
     "plain": llm_output.plain,
     "statement": lambda text: statement((text, "is", text)),
     "list_in": _quietly(lambda text: llm_output.list_in(text, "claims"), LlmError),

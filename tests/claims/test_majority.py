@@ -12,7 +12,7 @@ import veridical
 from veridical.claims import checkers
 from veridical.claims.attribution import Verdict
 from veridical.claims.claim import Claim
-from veridical.claims.majority import CheckerSeat, find_checkers, majority, models_of, seats
+from veridical.claims.majority import CheckerChoice, find_checkers, majority, models_of, seats
 from veridical.core.protocols import LABELS
 from veridical.core.registry import REGISTRY
 from veridical.engine.engine import Engine
@@ -56,9 +56,9 @@ def test_probabilities_are_the_mean_of_those_that_say_it():
 
 def test_names():
     assert seats(" nli ,nli|base,llm | mine") == [
-        CheckerSeat("nli"),
-        CheckerSeat("nli", "base"),
-        CheckerSeat("llm", "mine"),
+        CheckerChoice("nli"),
+        CheckerChoice("nli", "base"),
+        CheckerChoice("llm", "mine"),
     ]
     assert models_of("nli, nli_words|base, llm, repc", nli="mini") == {
         "nli": ["mini", "base"],

@@ -14,13 +14,13 @@ from sampling_chat import ScriptedChat, prompts
 from veridical.core.messages import ChatRequest
 from veridical.errors import UsageError
 from veridical.io import open_source
-from veridical.sampling.adaptive import Adaptive, Race, parse_count
+from veridical.sampling.adaptive import Adaptive, SequentialTest, parse_count
 from veridical.sampling.sampling import Answered, Sampler, Sampling, answers
 
 
 def stop(xs: Any, most: int, threshold: float, alpha: float, least: int = 1) -> tuple[int, str]:
     """When the rule stops on ``xs``, and what it says."""
-    race = Race(most, threshold, alpha)
+    race = SequentialTest(most, threshold, alpha)
     for k, x in enumerate(xs, 1):
         race.add(float(x))
         side = race.decided()
@@ -80,7 +80,7 @@ def test_a_mean_exactly_at_the_threshold_is_not_over() -> None:
 def test_least_more_is_least() -> None:
     """No continuation decides sooner than the number asked for at once."""
     for seen in product([0.0, 1.0], repeat=3):
-        race = Race(9, 0.5, 0.2)
+        race = SequentialTest(9, 0.5, 0.2)
         for x in seen:
             race.add(x)
         if race.decided() is not None:

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 _MODELS = ("nli", "llm")
 
 
-class CheckerSeat(NamedTuple):
+class CheckerChoice(NamedTuple):
     """A checker by name, with the model that replaces the common one."""
 
     name: str
@@ -72,21 +72,21 @@ def _read(text: str) -> str:
     return ", ".join(map(str, seats(text)))
 
 
-def seats(text: str) -> list[CheckerSeat]:
+def seats(text: str) -> list[CheckerChoice]:
     """Parse the checkers in ``"NAME, NAME|MODEL"``, in order.
 
     Raises:
         UsageError: the list is empty, a name is unknown or repeated, or a checker without a model
             has one.
     """
-    named: list[CheckerSeat] = []
+    named: list[CheckerChoice] = []
     for part in text.split(","):
         name, bar, model = (piece.strip() for piece in part.partition("|"))
         if not name or (bar and not model):
             raise UsageError(
                 f"checker must be names separated by commas, each NAME or NAME|MODEL, not {text!r}"
             )
-        seat = CheckerSeat(name, model or None)
+        seat = CheckerChoice(name, model or None)
         if seat.model and seat.asks is None:
             raise UsageError(f"checker {name} uses no NLI model and no LLM; remove |{model}")
         checkers.costs_of(name)  # raises for an unknown checker

@@ -43,7 +43,7 @@ _BETS = np.arange(4, 9) / 8
 _ROUNDING = 1e-9
 
 
-class Race:
+class SequentialTest:
     """The sequential test of one record, sample by sample.
 
     Args:
@@ -61,9 +61,9 @@ class Race:
         self._over = np.ones(len(_BETS))
         self._under = np.ones(len(_BETS))
 
-    def copy(self) -> Race:
+    def copy(self) -> SequentialTest:
         """Return a copy of the state, to test a continuation."""
-        other = Race(self.most, self.threshold, self.alpha)
+        other = SequentialTest(self.most, self.threshold, self.alpha)
         other.drawn, other.total = self.drawn, self.total
         other._over, other._under = self._over.copy(), self._under.copy()
         return other
@@ -155,9 +155,9 @@ class Adaptive:
             )
         return bound
 
-    def race(self) -> Race:
+    def race(self) -> SequentialTest:
         """Start a test for one record."""
-        return Race(self.most, self.threshold, self.alpha)
+        return SequentialTest(self.most, self.threshold, self.alpha)
 
     def disagreements(self, record: Record, texts: Sequence[str]) -> list[float] | None:
         """Return the risk of ``record``'s response by each of ``texts`` as its only sample.

@@ -239,8 +239,8 @@ class Rewrite:
             self._drafts.enter_context(_draft(path)) for path in (file.errors, file.path)
         )
         self._old = [
-            (_Ahead(file.lines(file.path)), self._answers),
-            (_Ahead(file.lines(file.errors)), self._errors),
+            (_LineCursor(file.lines(file.path)), self._answers),
+            (_LineCursor(file.lines(file.errors)), self._errors),
         ]
 
     def write(self, outcome: Answered | Failed | RowError) -> None:
@@ -264,7 +264,7 @@ class Rewrite:
         self._file.reopen(lock)
 
 
-class _Ahead:
+class _LineCursor:
     """Lines in row order, read on demand."""
 
     def __init__(self, lines: Iterator[tuple[int, bytes]]) -> None:

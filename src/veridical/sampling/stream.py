@@ -114,10 +114,10 @@ class SampledSource:
         self.sampling = prompts.sampling
         self._fingerprint = run
         self._about = {"run": run, **prompts.about}
-        self._kept = _Kept(folder, run if key is None else key, run, unsealed)
+        self._kept = _OutcomeLog(folder, run if key is None else key, run, unsealed)
         self._live = None if chat is None or submit is None else (chat, submit)
         self._limit, self._window, self._again = limit, window, again
-        self._file: _Kept | None = None  # of the reading that requests answers
+        self._file: _OutcomeLog | None = None  # of the reading that requests answers
         self._lock = threading.Lock()  # of the file, as rows are read in another thread
         self.progress = SamplingProgress()
 
@@ -254,7 +254,7 @@ class SampledSource:
                     submit(_close(outcomes))
 
 
-class _Kept:
+class _OutcomeLog:
     """Outcomes in a folder: a log of answers and one of failures.
 
     A row in both was repeated, and its answer counts.
@@ -288,7 +288,7 @@ class _Kept:
         return RowError(row, *places)
 
     @contextmanager
-    def writing(self) -> Iterator[_Kept]:
+    def writing(self) -> Iterator[_OutcomeLog]:
         """Lock the folder for writing.
 
         Raises:

@@ -95,7 +95,7 @@ _EMPTY = (
 )
 
 
-class Asked(NamedTuple):
+class QuestionContent(NamedTuple):
     """The content of a question.
 
     Attributes:
@@ -109,7 +109,7 @@ class Asked(NamedTuple):
     stems: tuple[str, ...]
 
 
-def asked(question: str) -> Asked | None:
+def asked(question: str) -> QuestionContent | None:
     """Analyse a question; return None if it has no content words.
 
     >>> found = asked("When does the shop open?")
@@ -125,7 +125,7 @@ def asked(question: str) -> Asked | None:
     stems = content_stems(said)
     if not stems:
         stems = content_stems(text[-_MAX_QUESTION_CHARACTERS:])
-    return Asked(said, _kind(said.lower()), stems) if stems else None
+    return QuestionContent(said, _kind(said.lower()), stems) if stems else None
 
 
 def content_stems(text: str) -> tuple[str, ...]:

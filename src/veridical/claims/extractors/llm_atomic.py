@@ -8,7 +8,7 @@ from veridical.claims.abstain import unless_abstained
 from veridical.claims.asking import question_of
 from veridical.claims.claim import Extraction
 from veridical.claims.extractors.llm_output import (
-    Taken,
+    AcceptedClaims,
     answer_tokens,
     lines_of,
     list_in,
@@ -57,7 +57,7 @@ async def extract(record: Record, evidence: Evidence, *, llm: str | None = None)
     replies = [r.whole() for r in await evidence.chat(requests, llm)] if requests else []
     for reply, text in zip(replies, texts, strict=True):
         output_of(reply, text)
-    taken = Taken(record)
+    taken = AcceptedClaims(record)
     worst, most = "", -1
     for i, reply in zip(shown, replies, strict=True):
         before = taken.refused
@@ -69,7 +69,7 @@ async def extract(record: Record, evidence: Evidence, *, llm: str | None = None)
     return taken.extraction(worst, question_of(record))
 
 
-def _bullets(reply: str, taken: Taken) -> list[str]:
+def _bullets(reply: str, taken: AcceptedClaims) -> list[str]:
     """Parse the facts of the published form, one per line."""
     lines = lines_of(reply)
     for line in lines:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from veridical.claims.abstain import unless_abstained
 from veridical.claims.asking import question_of
 from veridical.claims.extractors.llm_output import (
-    Taken,
+    AcceptedClaims,
     answer_tokens,
     lines_of,
     list_in,
@@ -60,7 +60,7 @@ async def extract(
     messages = load_prompt(template).messages(answer=text)
     request = ChatRequest(messages, max_tokens=answer_tokens(text), schema=_SCHEMA)
     reply = output_of((await evidence.chat([request], llm))[0].whole(), text)
-    taken = Taken(record)
+    taken = AcceptedClaims(record)
     claims = list_in(reply, _KEY)
     for claim in _listed(reply, taken) if claims is None else claims:
         taken.sentence(claim, claim)
@@ -73,7 +73,7 @@ mohri = partial(extract, template=MOHRI[0])
 jiang = partial(extract, template=JIANG[0])
 
 
-def _listed(reply: str, taken: Taken) -> list[str]:
+def _listed(reply: str, taken: AcceptedClaims) -> list[str]:
     """Parse the claims of a list, one per line."""
     claims = []
     for line in lines_of(reply):

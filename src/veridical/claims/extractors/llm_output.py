@@ -142,7 +142,7 @@ async def ask(
     return output_of((await evidence.chat([request], llm))[0].whole(), response, times)
 
 
-class Taken:
+class AcceptedClaims:
     """Claims accepted from a model's output, and the reasons for rejections."""
 
     def __init__(self, record: Record) -> None:

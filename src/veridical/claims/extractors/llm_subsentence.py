@@ -12,7 +12,7 @@ from veridical.claims.abstain import unless_abstained
 from veridical.claims.asking import question_of
 from veridical.claims.claim import Extraction
 from veridical.claims.extractors.llm_output import (
-    Taken,
+    AcceptedClaims,
     ask,
     lines_of,
     list_in,
@@ -137,7 +137,7 @@ def _numbered(record: Record) -> tuple[str, list[int]]:
 
 def _taken(record: Record, reply: str, rows: list[Any], shown: Sequence[int]) -> Extraction:
     """Return the accepted claims of ``reply``."""
-    taken = Taken(record)
+    taken = AcceptedClaims(record)
     for row in rows:
         _take(row, shown, taken)
     return taken.extraction(reply, question_of(record))
@@ -152,7 +152,7 @@ def _of_line(line: str) -> Any:
     return {"claim": claim, "sentences": numbers[::-1]} if numbers else line
 
 
-def _take(row: Any, shown: Sequence[int], taken: Taken) -> None:
+def _take(row: Any, shown: Sequence[int], taken: AcceptedClaims) -> None:
     """Accept ``row`` as a claim if it is valid. Sentence n is ``shown[n - 1]``."""
     if not isinstance(row, dict) or set(row) != {"claim", "sentences"}:
         taken.refuse(row, "not a claim with its sentences")

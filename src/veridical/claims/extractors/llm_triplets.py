@@ -9,7 +9,7 @@ from veridical.claims.abstain import unless_abstained
 from veridical.claims.asking import question_of
 from veridical.claims.claim import Extraction
 from veridical.claims.extractors.llm_output import (
-    Taken,
+    AcceptedClaims,
     ask,
     lines_of,
     list_in,
@@ -67,7 +67,7 @@ async def _extract(
     record: Record, evidence: Evidence, llm: str | None, question: str | None
 ) -> Extraction:
     reply = await ask(record, evidence, llm, PROMPTS, _SCHEMA, record.response, question)
-    taken = Taken(record)
+    taken = AcceptedClaims(record)
     rows = list_in(reply, _KEY)
     if rows is None:
         _read_lines(reply, taken)
@@ -77,7 +77,7 @@ async def _extract(
     return taken.extraction(reply, question)
 
 
-def _read_lines(reply: str, taken: Taken) -> None:
+def _read_lines(reply: str, taken: AcceptedClaims) -> None:
     """Parse one triplet per line, its texts in double quotes."""
     for line in lines_of(reply):
         triplet = _LINE.fullmatch(line)

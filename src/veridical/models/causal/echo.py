@@ -22,7 +22,7 @@ _ROUNDING = 1e-4  # maximum excess of a log-probability over 0 by rounding
 ECHO_FORMS: tuple[EchoForm, ...] = ("echo", "prompt_logprobs")
 
 
-class _Told(NamedTuple):
+class _EchoedToken(NamedTuple):
     """A token reported by the server.
 
     ``logprob`` is None if the server has none, as for the first token.
@@ -90,13 +90,13 @@ def read_echo(reply: Any, text: GivenText, form: EchoForm, top: int) -> TokenPro
     )
 
 
-def _is_answer_only(choice: dict[str, Any], tokens: Sequence[_Told], whole: str) -> bool:
+def _is_answer_only(choice: dict[str, Any], tokens: Sequence[_EchoedToken], whole: str) -> bool:
     """Return True if the server ignored the request for echo and only continued the text."""
     reply_text = choice.get("text")
     return not tokens or (isinstance(reply_text, str) and not reply_text.startswith(whole))
 
 
-def _echoed(logprobs: Any) -> list[_Told]:
+def _echoed(logprobs: Any) -> list[_EchoedToken]:
     if not isinstance(logprobs, dict):
         raise LlmError("rejected", "the server returns no log-probabilities with completions")
     tokens, values = logprobs.get("tokens"), logprobs.get("token_logprobs")
@@ -111,7 +111,7 @@ def _echoed(logprobs: Any) -> list[_Told]:
     ]
 
 
-def _prompt_tokens(entries: Any, whole: str) -> list[_Told]:
+def _prompt_tokens(entries: Any, whole: str) -> list[_EchoedToken]:
     """Parse vLLM's list of mappings, whose first entry is the text's token.
 
     The first mapping is None; its token is the rest of ``whole``.
@@ -129,14 +129,14 @@ def _prompt_tokens(entries: Any, whole: str) -> list[_Told]:
         tokens.append(_told(places[0].get("decoded_token"), values[0], values))
     following = "".join(t.token for t in tokens)
     first = whole[: len(whole) - len(following)] if whole.endswith(following) else ""
-    return [_Told(first, None, []), *tokens]
+    return [_EchoedToken(first, None, []), *tokens]
 
 
-def _told(token: Any, value: Any, top: list[Any]) -> _Told:
+def _told(token: Any, value: Any, top: list[Any]) -> _EchoedToken:
     if not isinstance(token, str):
         raise LlmError("malformed", "the server's log-probabilities have no token")
     logprob = None if value is None else _logprob(value, token)
-    return _Told(token, logprob, sorted((_logprob(v, token) for v in top), reverse=True))
+    return _EchoedToken(token, logprob, sorted((_logprob(v, token) for v in top), reverse=True))
 
 
 def _logprob(value: Any, token: str) -> float:
@@ -154,7 +154,7 @@ def _logprob(value: Any, token: str) -> float:
     return number
 
 
-def _table(rows: Sequence[tuple[int, int, _Told]], most: int) -> TokenProbabilities:
+def _table(rows: Sequence[tuple[int, int, _EchoedToken]], most: int) -> TokenProbabilities:
     if any(token.logprob is None for _, _, token in rows):
         raise LlmError(
             "rejected",

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from veridical.core.prompt_text import last_question
 from veridical.errors import NotApplicable
-from veridical.text.asked import Asked, asked, content_stems, holds_value
+from veridical.text.asked import QuestionContent, asked, content_stems, holds_value
 from veridical.text.refusals import abstains
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ async def missed_answer(record: Record, evidence: Evidence) -> Missed | None:
     return Missed(float(risks[best]), found.source, found.start, found.end, found.text)
 
 
-def candidates_of(sources: Sequence[Source], question: Asked) -> list[Candidate]:
+def candidates_of(sources: Sequence[Source], question: QuestionContent) -> list[Candidate]:
     """Return the sentences of ``sources`` with words, at most as many as can be embedded.
 
     If there are more, those that share most words with the question come first.
@@ -93,7 +93,7 @@ def candidates_of(sources: Sequence[Source], question: Asked) -> list[Candidate]
 
 
 async def measured(
-    evidence: Evidence, question: Asked, candidates: Sequence[Candidate]
+    evidence: Evidence, question: QuestionContent, candidates: Sequence[Candidate]
 ) -> tuple[list[Candidate], Floats]:
     """Return the candidates nearest to the question and their feature rows.
 
@@ -115,7 +115,9 @@ async def measured(
     return chosen, np.array(rows)
 
 
-def features(question: Asked, candidate: Candidate, cosine: float, entailed: float) -> list[float]:
+def features(
+    question: QuestionContent, candidate: Candidate, cosine: float, entailed: float
+) -> list[float]:
     """Compute the classifier's features, in the order of :data:`NAMES`.
 
     Entailment of a question by a sentence shows that both have the same topic.

@@ -130,14 +130,14 @@ class _Call(NamedTuple):
         return cls(call, said, name | arguments, not name.isdisjoint(_EVERY_WORD | _READS))
 
 
-class _Wanted(NamedTuple):
+class _RequiredWords(NamedTuple):
     """Words required in a matching call: for its kind and for its object."""
 
     verbs: frozenset[str]
     about: frozenset[str]
 
     @classmethod
-    def of(cls, action: Action) -> _Wanted:
+    def of(cls, action: Action) -> _RequiredWords:
         return cls(
             frozenset(TOOL_WORDS[action.kind]) | {_plain(action.verb)},
             _words(" ".join(action.objects)),
@@ -167,7 +167,7 @@ def _outcomes(claimed: Sequence[Action], calls: Sequence[_Call]) -> list[_Outcom
     A call that matches one action fully is not reused for an action that it is only similar to.
     """
     distinct = {(a.kind, a.verb, a.objects): a for a in claimed}
-    wanted = {key: _Wanted.of(a) for key, a in distinct.items()}
+    wanted = {key: _RequiredWords.of(a) for key, a in distinct.items()}
     matches = {key: [w.grade(c) for c in calls] for key, w in wanted.items()}
     taken = {i for row in matches.values() for i, grade in enumerate(row) if grade == 2}
     found = {key: _outcome(row, calls, taken) for key, row in matches.items()}

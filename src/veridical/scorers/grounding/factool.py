@@ -14,7 +14,7 @@ from veridical.claims.asking import question_of
 from veridical.claims.claim import Claim, Extraction, Extractor
 from veridical.claims.extractors import ExtractorName
 from veridical.claims.extractors.llm_output import (
-    Taken,
+    AcceptedClaims,
     answer_tokens,
     list_in,
     list_schema,
@@ -142,7 +142,7 @@ async def _extract(record: Record, evidence: Evidence, *, llm: str | None) -> Ex
     )
     output = output_of((await evidence.chat([request], llm))[0].whole(), response)
     rows = list_in(output, _KEY)
-    listed = Taken(record)
+    listed = AcceptedClaims(record)
     for row in [output] if rows is None else rows:
         if isinstance(row, dict) and set(row) == {"claim"}:
             listed.sentence(row, row["claim"])

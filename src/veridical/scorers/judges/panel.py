@@ -26,7 +26,7 @@ SELF = "self"
 _TEMPLATE = "correct_incorrect"
 
 
-class Seat(NamedTuple):
+class JudgeChoice(NamedTuple):
     """A judge: an endpoint (None is the run's LLM) and its template."""
 
     llm: str | None
@@ -56,7 +56,7 @@ class Judges(str):
         return core_schema.no_info_after_validator_function(_checked, core_schema.str_schema())
 
 
-def seats(judges: str) -> list[Seat]:
+def seats(judges: str) -> list[JudgeChoice]:
     """Parse the judges in ``"self, NAME, NAME|TEMPLATE"``.
 
     Raises:
@@ -67,7 +67,7 @@ def seats(judges: str) -> list[Seat]:
         name, _, template = (part.strip() for part in text.partition("|"))
         if not name:
             raise UsageError(f"judges must be names separated by commas, not {judges!r}")
-        seat = Seat(None if name == SELF else name, template or _TEMPLATE)
+        seat = JudgeChoice(None if name == SELF else name, template or _TEMPLATE)
         if seat in sitting:
             raise UsageError(f"the judge {seat} is named twice")
         sitting.append(seat)
@@ -179,7 +179,7 @@ async def panel(
     return Score.of(1 - confidence, raw=raw)
 
 
-def _judge_report(seat: Seat, scores: Sequence[Score]) -> dict[str, Any]:
+def _judge_report(seat: JudgeChoice, scores: Sequence[Score]) -> dict[str, Any]:
     """Return a judge's first verdict and, for several, their agreement."""
     first = next((s for s in scores if s.risk is not None), scores[0])
     told = {

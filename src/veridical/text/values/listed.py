@@ -26,7 +26,7 @@ _BRACKETS = re.compile(r"\([^()]{0,80}\)")
 _BETWEEN = re.compile(r",\s*(?:and|und|et|y)\s+|,|\s(?:and|und|et|y|&)\s")
 
 
-class Listed(NamedTuple):
+class ListedCount(NamedTuple):
     """A number of rows or items in ``[start:end]``.
 
     ``sure`` is True if any other number is wrong.
@@ -39,7 +39,7 @@ class Listed(NamedTuple):
     sure: bool = False
 
 
-def listed_rows(text: Text, noun: str) -> Listed | None:
+def listed_rows(text: Text, noun: str) -> ListedCount | None:
     """Return the rows of the only table of ``text``, if each is one of ``noun``."""
     firsts = text.row_names
     if not firsts or firsts[0].table != firsts[-1].table:
@@ -53,10 +53,10 @@ def listed_rows(text: Text, noun: str) -> Listed | None:
         return None
     rows = [cell for cell in firsts if cell.header == firsts[0].header]
     sure = own and len(rows) == len(firsts)
-    return Listed(len(rows), rows[0].start, rows[-1].end, "rows", sure)
+    return ListedCount(len(rows), rows[0].start, rows[-1].end, "rows", sure)
 
 
-def listed_items(text: Text, noun: str) -> Listed | None:
+def listed_items(text: Text, noun: str) -> ListedCount | None:
     """Return the items of a list that ``noun`` introduces: "the speakers are Ann, Bo and Cy"."""
     start = stem(noun)
     at = text.low.find(start) if len(start) >= _MIN_STEM_CHARACTERS else -1
@@ -68,7 +68,7 @@ def listed_items(text: Text, noun: str) -> Listed | None:
         if head is not None:
             capitals = not head[1] and not head[2]
             if number := _items(text.text[head.end() : head.end() + _MAX_LIST], capitals):
-                return Listed(number, at, head.end(), "items")
+                return ListedCount(number, at, head.end(), "items")
         at = text.low.find(start, at + 1)
     return None
 

@@ -64,7 +64,7 @@ _DEFINITE = frozenset([
 ])  # fmt: skip
 
 
-class Turned(NamedTuple):
+class ReorderedSentence(NamedTuple):
     """A source sentence at ``[start:end]`` whose words a statement reorders."""
 
     source: int
@@ -72,7 +72,7 @@ class Turned(NamedTuple):
     end: int
 
 
-def turned_round(statement: str, texts: tuple[str, ...]) -> Turned | None:
+def turned_round(statement: str, texts: tuple[str, ...]) -> ReorderedSentence | None:
     """Return the source sentence that ``statement`` reverses: "A beat B" for "B beat A".
 
     Both have the same words, apart from articles and "and", and blocks of words are swapped around
@@ -85,7 +85,7 @@ def turned_round(statement: str, texts: tuple[str, ...]) -> Turned | None:
         return None
     bag = Counter(tokens)
     rarest = max(tokens, key=len)
-    result: Turned | None = None
+    result: ReorderedSentence | None = None
     for source, text in enumerate(texts):
         low = _low(text)
         at = low.find(rarest)
@@ -98,7 +98,7 @@ def turned_round(statement: str, texts: tuple[str, ...]) -> Turned | None:
                     continue
                 if theirs == tokens or _same(statement, text[first:last]):
                     return None
-                result = result or Turned(source, first, last)
+                result = result or ReorderedSentence(source, first, last)
             at = low.find(rarest, max(end, at + 1))
             seen += 1
     return result
