@@ -22,7 +22,7 @@ def categories(
 
     The kind is that of the first number, date or name in the claim that no source has. Numbers
     match by value, dates by their parts, and names by the last word and half of the words. It is
-    ``other`` if the sources have them all, or there are none.
+    ``other`` if the sources have them all, or without any.
 
     Args:
         response: the response, which shows which capitalised words are names.

@@ -44,7 +44,7 @@ class CheckerChoice(NamedTuple):
 
     @property
     def asks(self) -> str | None:
-        """Return the option that names its model; None if it has none."""
+        """Return the option that names its model, or None."""
         return next((o for o in checkers.options_of(self.name) if o in _MODELS), None)
 
     @property

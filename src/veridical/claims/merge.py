@@ -73,9 +73,9 @@ def merge_any(judged: Floats) -> Merged:
 def merge_conflict(judged: Floats) -> Merged:
     """Merge as :func:`merge_any`, but report both sides of a conflict.
 
-    In a conflict the probabilities are the mean of the most certain passage of each side, and the
-    label is the most probable class of that mean (contradiction in a tie). ``shown`` begins with
-    these two, the label's side first.
+    In a conflict the probabilities are the mean of the most certain passage of each side. The label
+    is the most probable class of that mean (contradiction in a tie). ``shown`` begins with these
+    two, the label's side first.
 
     Args:
         judged: (m, 3) probabilities, one row per passage, m at least 1.
@@ -119,7 +119,7 @@ def merge_about(judged: Floats, about: int) -> Merged:
 
 
 def merge_mean(each: Sequence[Merged]) -> Merged:
-    """Average several verdicts of separate sources, such as samples.
+    """Merge verdicts of separate sources, such as samples, by their mean.
 
     ``shown`` has the sources with the label, or else the one closest to it.
     """

@@ -57,8 +57,8 @@ async def select(
 
     Args:
         how: ``bm25`` ranks by shared words (:class:`~veridical.claims.bm25.Bm25`) and drops
-            passages under 0.6 of the best score; ``embedding`` ranks by the cosine of sentence
-            embeddings; ``cross_encoder`` takes BM25's best ``4 top`` and ranks them by an NLI
+            passages under 0.6 of the best score. ``embedding`` ranks by the cosine of sentence
+            embeddings. ``cross_encoder`` takes BM25's best ``4 top`` and ranks them by an NLI
             model, with 1 - P(neutral), or P(entailment) if the model has no contradiction class.
         ranker: that NLI model; the run's default if None.
     """

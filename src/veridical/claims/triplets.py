@@ -1,8 +1,8 @@
 """Triplets as statements, and places of claims in the response.
 
-Places are found by alignment: the sentence that shares most of the claim's words (rare words count
-more), and in it the shortest stretch with all shared words. Offsets are exact, as they are those of
-words in the response.
+Places are found by alignment. The sentence shares most of the claim's words, where rare words count
+more. The place is its shortest stretch with all shared words. Offsets are exact, as they are those
+of words in the response.
 """
 
 from __future__ import annotations

@@ -32,7 +32,7 @@ def read_tokenizer(file: Gguf) -> Any:
     """Build the file's tokenizer as a ``tokenizers.Tokenizer``.
 
     Raises:
-        ModelError: the file has none, or its kind is not supported.
+        ModelError: the file has no tokenizer, or its kind is not supported.
     """
     from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, normalizers, processors
     from tokenizers import pre_tokenizers as cuts
@@ -91,7 +91,7 @@ def token_id(file: Gguf, name: str) -> int | None:
 
 
 def token_text(file: Gguf, name: str) -> str:
-    """Return the token ``bos`` or ``eos``; empty if the file has none."""
+    """Return the token ``bos`` or ``eos``; empty if it is missing."""
     place = token_id(file, name)
     return "" if place is None else str(_list(file, "tokenizer.ggml.tokens")[place])
 

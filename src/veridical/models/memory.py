@@ -22,7 +22,7 @@ _UNLIMITED = 1 << 60
 
 
 def need_memory(name: str, weights: int) -> None:
-    """Check that a model with so many bytes of weights fits into memory, by the known limits.
+    """Check that a model with this many bytes of weights fits into memory, by known limits.
 
     Raises:
         ModelError: it does not fit; the message names the limit.

@@ -238,7 +238,7 @@ def need_graph(root: Path) -> Path:
     """Return the ONNX file of a model folder, which must have one.
 
     Raises:
-        ModelError: the folder has none.
+        ModelError: the folder has no ONNX file.
     """
     graph = find_graph(root)
     if graph is None:

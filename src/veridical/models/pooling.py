@@ -106,7 +106,7 @@ def l2(x: Floats32) -> Floats32:
 
 
 def join_vectors(windows: Sequence[Window], vectors: Sequence[Floats32]) -> Floats32:
-    """Average the windows' vectors, weighted by the tokens each adds, and L2-normalise."""
+    """Merge the windows' vectors by their mean, weighted by the tokens each adds, L2-normalised."""
     if len(windows) == 1:
         return l2(vectors[0])
     weights = np.array([max(w.length - w.overlap, 1) for w in windows], dtype=np.float32)
@@ -116,7 +116,7 @@ def join_vectors(windows: Sequence[Window], vectors: Sequence[Floats32]) -> Floa
 def join(windows: Sequence[Window], outputs: Sequence[Output], tokens: bool) -> Encoded:
     """Merge one text's windows.
 
-    Each token of the text appears once in ``tokens``: the first half of an overlap comes from the
+    Each token of the text appears once in ``tokens``. The first half of an overlap comes from the
     window before and the second half from the window after, so both have context. Leading special
     tokens come from the first window, trailing ones from the last.
     """

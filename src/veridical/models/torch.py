@@ -25,11 +25,11 @@ class TorchEncoder(loading.TorchBackEnd):
 
     Pooling, dense heads, prefix and maximum input are those of the folder's sentence-transformers
     files; without them, the mean over tokens. Inputs are padded on the right, and causal models
-    never look ahead, so pooling the last token is exact. Code that comes with a model is never run:
-    a decoder with ``is_causal: false`` in its configuration (or with the code of GTE-Qwen) gets a
+    never look ahead, so pooling the last token is exact. Code that comes with a model is never run.
+    A decoder with ``is_causal: false`` in its configuration (or with the code of GTE-Qwen) gets a
     bidirectional mask instead. Thread-safe.
 
-    Args, besides those of :class:`~veridical.models.torch_loading.TorchBackEnd`:
+    Args (in addition to :class:`~veridical.models.torch_loading.TorchBackEnd`):
         layer: use the output of this hidden layer (BERTScore uses 17 of roberta-large); the
             layers above it are not loaded.
         prefix: text prepended to every input; default: the folder's default prompt. dense:

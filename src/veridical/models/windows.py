@@ -153,7 +153,7 @@ def spans(encoding: Any, room: int, skip: int = 0) -> list[tuple[int, int]]:
 
 
 def _last_start(starts: Sequence[bool], at: int, lowest: int) -> int:
-    """Return the last word start in ``lowest..at``, or ``at`` if there is none."""
+    """Return the last word start in ``lowest..at``, else ``at``."""
     return next((i for i in range(at, lowest - 1, -1) if starts[i]), at)
 
 

@@ -62,7 +62,9 @@ class QueryWriter:
         self._chat = chat
 
     async def write(self, records: Sequence[Record]) -> list[list[str] | str]:
-        """Return the queries of each record, or the reason why there are none.
+        """Return the queries of each record, or the reason why they are missing.
+
+        There is one per response, and no query for a blank response.
 
         There is one per response, and none for a blank response.
 

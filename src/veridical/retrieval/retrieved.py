@@ -194,7 +194,7 @@ class RetrievedSource:
 async def retrieve(
     retriever: Retriever, records: Sequence[Record], top: int, writer: QueryWriter | None = None
 ) -> list[bytes]:
-    """Return a line per record: row, id, and its passages or the reason why there are none.
+    """Return a line per record: row, id, and its passages or the reason why they are missing.
 
     Args:
         writer: writes the queries; None searches for each sentence.

@@ -108,7 +108,7 @@ class SearchService:
         results: path of the list of results in the reply: names and list indices, separated by full
             stops; empty if the reply is the list.
         text: path of the text in a result. Several texts are joined by newlines.
-        title, source, id: paths of these fields; None if there are none.
+        title, source, id: paths of these fields; None if they are missing.
         longest_query: maximum code points of a query; longer ones are truncated.
         timeout: timeout in seconds per attempt.
         attempts: attempts per query, at least 1.
@@ -185,7 +185,7 @@ def find_service(name: str) -> SearchService:
     """Return the search service of ``[search.NAME]`` in ``veridical.toml``.
 
     Raises:
-        UsageError: there is none, or its section is invalid.
+        UsageError: the section is missing or invalid.
     """
     services = sections("search", {})
     if name not in services:

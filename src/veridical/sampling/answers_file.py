@@ -64,7 +64,7 @@ class KeptAnswers:
         seen: rows with an answer or a failure.
         next_row: the row after the last with an answer or a failure.
         gaps: whether rows before it have neither: their lines are damaged or gone.
-        distrusted: lines that are no outcomes of this sampling, or not in their place.
+        distrusted: lines that are not outcomes of this sampling, or not in their place.
 
     Raises:
         UsageError: the file holds something else.

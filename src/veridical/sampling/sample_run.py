@@ -70,7 +70,7 @@ async def sample_into(
 def rows_to_ask(
     file: KeptAnswers, source: InputSource, offset: int, *, limit: int | None, retry_failed: bool
 ) -> tuple[Iterator[Record | RowError] | None, Iterator[Record | RowError]]:
-    """Return the rows to repeat, or None if there are none, and the new rows.
+    """Return the rows to repeat, or None, and the new rows.
 
     Args:
         offset: added to the row numbers.

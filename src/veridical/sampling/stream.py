@@ -211,7 +211,7 @@ class SampledSource:
                 return
 
     def _answered(self, start: int, again: Rows | None) -> Iterator[Record | RowError]:
-        """Yield the prompts' rows with their stored answers; rows to request have none."""
+        """Yield the prompts' rows with their stored answers, or without any for rows to request."""
         for row, outcome in self.joined(start):
             if again is not None and row.row in again and not isinstance(row, RowError):
                 continue

@@ -1,1 +1,1 @@
-"""Scorers: one file per method, named after the paper or the field's term."""
+"""Scorers: one file per method, named after its paper."""

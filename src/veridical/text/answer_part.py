@@ -1,4 +1,4 @@
-"""The answer part of a text: a pattern's match, number or JSON field."""
+"""Answer part of a text: a pattern's match, number or JSON field."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Analysis of a question: the kind of value it asks for, and its content words."""
+"""Question analysis: the requested kind of value and the content words."""
 
 from __future__ import annotations
 

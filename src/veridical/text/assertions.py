@@ -39,8 +39,8 @@ def asserts(text: str) -> bool:
     """Return True if a text has a main clause: a subject, and a finite verb after it.
 
     A text that begins with its verb, or with a word that makes it part of another clause
-    (``whether``, ``or``), has none. Verbs that are often nouns count only after a word that may end
-    a subject.
+    (``whether``, ``or``), has no main clause. Verbs that are often nouns count only after a word
+    that may end a subject.
 
     >>> asserts("dogs travel for free"), asserts("the price of the ticket"), asserts("is closed")
     (True, False, False)

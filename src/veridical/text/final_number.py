@@ -1,7 +1,7 @@
 """The final number of a response.
 
-It is the number of a marked final answer ("#### 18", a box, "the answer is 18", "A: 18"), else the
-last number of the text, as is common in grading GSM8K and SVAMP answers.
+It is the number of a marked final answer: "#### 18", a box, "the answer is 18", "A: 18". Otherwise
+it is the last number of the text, as is common in grading GSM8K and SVAMP.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Kind of a finding, by the words of the statement and its sources."""
+"""Kinds of findings by the words of statement and sources."""
 
 from __future__ import annotations
 

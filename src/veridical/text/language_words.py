@@ -1,4 +1,4 @@
-"""Common words and letters of languages in Latin script, by ISO 639-1 code."""
+"""Common words and letters of languages in Latin script."""
 
 from __future__ import annotations
 

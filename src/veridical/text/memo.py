@@ -53,7 +53,7 @@ class Memo(Generic[K, T]):
         return (entry[0],)
 
     def keep(self, key: K, value: T, characters: int) -> None:
-        """Store ``value``, computed from so many characters, unless it exceeds the limit."""
+        """Store ``value``, computed from this many characters, unless it exceeds the limit."""
         size = characters + _CHARACTERS_PER_ENTRY
         if size > self.most:
             return

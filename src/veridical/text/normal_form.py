@@ -1,7 +1,7 @@
 """Normal form of short answers, as in SQuAD's evaluation, with exact numbers.
 
 Rajpurkar et al. 2016 lower-case a text, drop punctuation and the words a, an, the, and compare the
-rest; NQ-Open (Lee et al. 2019) and PopQA (Mallen et al. 2023) do the same. That makes "3.5" equal
+rest. NQ-Open (Lee et al. 2019) and PopQA (Mallen et al. 2023) do the same. That makes "3.5" equal
 to "35" and "-5" to "5", so here a number keeps its point and its sign. Accents of Latin letters are
 also ignored, and scripts without spaces are compared by character.
 """

@@ -1,4 +1,4 @@
-"""Windows of whole sentences, for models that judge a sentence by a long text."""
+"""Windows of whole sentences for models that judge sentences."""
 
 from __future__ import annotations
 

@@ -277,7 +277,7 @@ _DE = (
     rf"[^.]{{0,60}}\b{_DE_NOT}\b[^.]{{0,30}}\b{_DE_TOLD}"
     rf"|\b(?:{_DE_SOURCE}|{_DE_TERMS})\b[^.]{{0,60}}\bgeh\w*[^.]{{0,60}}\b{_DE_NOT}\b[^.]{{0,60}}"
     r"\b(?:ein|hervor)\b(?! \w)"
-    # "dazu sagt der Text nichts": the verb stands before its subject
+    # "dazu sagt der Text nichts": the verb precedes its subject
     r"|^(?:(?:dazu|darüber|hierzu|hierüber|davon|hiervon|darauf|das|dies|dieses|den \w+|"
     rf"diese \w+|(?:zu|zum|zur|über) \w+(?: \w+)?) )?{_DE_SAYS}(?: \w+)? "
     r"(?:der|die|das|dieser|dieses|diese|ihre?|unsere?|meine?) (?:\w+ ){0,2}"
@@ -359,7 +359,7 @@ _ES = (
     rf"[^.]{{0,60}}\b(?:no|tampoco|nunca|nada)\b(?: \w+){{0,2}}? {_ES_SAYS}"
     rf"|\b{_ES_SOURCE}\b[^.]{{0,60}}\b(?:no|tampoco|nunca)\b(?: \w+){{0,2}}? "
     r"(?:(?:contiene|proporciona|ofrece|incluye)\w*|da|dan)\b"
-    # "no lo menciona el texto": the verb stands before its subject
+    # "no lo menciona el texto": the verb precedes its subject
     rf"|^(?:\w+ )?no (?:nos |se )?(?:lo|la|los|las) (?:\w+ )?{_ES_SAYS} (?:el|la|los|las|est\w+) "
     rf"(?:\w+ )?{_ES_SOURCE}\b"
     r"|\b(?:información|respuesta|dato|detalle|eso|esto)s?\b[^.]{0,20}\bno (?:está|se encuentra|"
@@ -388,7 +388,7 @@ _IT = (
     rf"\b(?:non|nulla)\b(?: \w+){{0,2}}? {_IT_SAYS}"
     rf"|\b{_IT_SOURCE}\b[^.]{{0,60}}\bnon\b(?: \w+){{0,2}}? "
     r"(?:contien\w*|contengono|fornisc\w*|offr\w*|dà|danno)\b"
-    # "non lo dice il testo": the verb stands before its subject
+    # "non lo dice il testo": the verb precedes its subject
     rf"|^(?:\w+ )?non (?:ce |ci )?(?:lo|la|li|le|ne) (?:\w+ )?{_IT_SAYS} (?:il |lo |la |i |gli |"
     rf"le |l'|quest\w+ )(?:\w+ )?{_IT_SOURCE}\b"
     r"|\bnon (?:compare|compaiono|appare|figura\w*|si trova\w*|risulta\w*) (?:\w+ )?(?:ne\w+ |"
@@ -418,7 +418,7 @@ _PT = (
     rf"[^.]{{0,60}}\b(?:não|nunca|tampouco|nada)\b(?: \w+){{0,2}}? {_PT_SAYS}"
     rf"|\b{_PT_SOURCE}\b[^.]{{0,60}}\b(?:não|nunca|tampouco)\b(?: \w+){{0,2}}? "
     r"(?:contém|contêm|fornece\w*|oferece\w*|inclu\w*|dá|dão|traz|trazem)\b"
-    # "não o diz o texto": the verb stands before its subject
+    # "não o diz o texto": the verb precedes its subject
     rf"|^(?:\w+ )?não (?:o|a|os|as) (?:\w+ )?{_PT_SAYS} (?:[oa]s?|est\w+|ess\w+) (?:\w+ )?"
     rf"{_PT_SOURCE}\b"
     r"|\b(?:informação|informações|resposta|dado|detalhe|isso|isto)s?\b[^.]{0,20}\bnão (?:está|"
@@ -451,7 +451,7 @@ _NL = (
     rf"|\b{_NL_SOURCE}\b[^.]{{0,60}}\b(?:bevat|bevatten|geeft|geven)\b[^.]{{0,60}}\b{_NL_NOT}\b"
     rf"|\b(?:{_NL_SOURCE}|(?:regel|voorwaarde)\w*)\b[^.]{{0,60}}\bgaa[nt]\b[^.]{{0,60}}\b{_NL_NOT}\b"
     r"[^.]{0,40}\b(?:in op|op in|over)\b"
-    # "daarover zegt de tekst niets": the verb stands before its subject
+    # "daarover zegt de tekst niets": the verb precedes its subject
     r"|^(?:(?:daarover|hierover|hier|daar|dit|dat|deze \w+|over \w+(?: \w+)?) )?"
     rf"(?:{_NL_SAYS}|bevat(?:ten)?|geeft|geven)(?: \w+)? (?:de|het|dit|deze|uw|je|mijn) "
     rf"(?:\w+ ){{0,2}}{_NL_SOURCE}\b[^.]{{0,60}}\b{_NL_NOT}\b"

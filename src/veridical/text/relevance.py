@@ -26,7 +26,7 @@ class Rarity:
             self._texts += 1
 
     def overlap(self, one: Iterable[str], other: Iterable[str]) -> float:
-        """Sum the weights of the distinct words that both have and any of the texts has.
+        """Add up the weights of the distinct words that both have and any of the texts has.
 
         >>> rarity = Rarity([["the", "cat"], ["the", "dog"]])
         >>> rarity.overlap(["The", "cat"], ["a", "cat"]) > rarity.overlap(["the"], ["the"])

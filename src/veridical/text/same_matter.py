@@ -1,8 +1,8 @@
 """Test that a passage and a statement have the same topic.
 
 Sharing the entity is not enough. An NLI model trained on pairs about one scene tends to read two
-facts about one thing as a contradiction: "Lumo was founded in Leeds" and "Lumo has its head office
-in Berlin". Only a passage on the same topic can contradict a statement.
+facts about one thing as a contradiction. An example is "Lumo was founded in Leeds" and "Lumo has
+its head office in Berlin". Only a passage on the same topic can contradict a statement.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def same_matter(statement: str, passage: str) -> bool:
     """Return True if the two texts have the same topic.
 
     They share a content word that is not part of a name, or words for one topic such as "died" and
-    "death", or both define something ("is a painting").
+    "death". Or both define something ("is a painting").
 
     Names, numbers, dates and function words do not show the topic. If a statement has only these,
     or if a text has no cased letters, the topics count as equal.

@@ -1,8 +1,8 @@
 """Equivalence of short answers in normal form, without a model.
 
-Short answers are compared as in open question answering (Rajpurkar et al. 2016 for the normal form;
-Min et al. 2021, EfficientQA, for accepting an answer that contains the gold one). Numbers are
-parsed ("nine" is 9), and words of the question are ignored.
+Short answers are compared as in open question answering. The normal form follows Rajpurkar et al.
+2016. An answer that contains the gold one is accepted, as in EfficientQA (Min et al. 2021). Numbers
+are parsed ("nine" is 9), and words of the question are ignored.
 """
 
 from __future__ import annotations
@@ -55,10 +55,11 @@ def short_match(question: str, answer: str, gold: str) -> ShortMatch | None:
 
     If the notation of both decides, they are equal or not (see
     :func:`~veridical.text.values.answers.same_answer`). Otherwise the share is 1 if the longer text
-    has all words of the shorter one, or all its dates and figures in any notation. Fewer give the
-    F1 of their words (for two short texts) or 0, as with figures of which none is shared. Words of
-    the question count only if nothing else is left. The result is None if neither text is short, or
-    if a short answer without name or figure is not found in a long gold, which may use other words.
+    has all words of the shorter one. All its dates and figures, in any notation, are enough too.
+    Fewer give the F1 of their words (for two short texts) or 0, as with figures of which none is
+    shared. Words of the question count only if nothing else is left. The result is None if neither
+    text is short. It is also None if a short answer without name or figure is not found in a long
+    gold, which may use other words.
     """
     from veridical.text.values.answers import same_answer
 
@@ -130,6 +131,8 @@ def canonical(text: str) -> list[str]:
 
 def _core(words: Iterable[str], asked: set[str]) -> list[str]:
     """Return the content words that are not in the question.
+
+    If all are in it, return all content words, and without any all words.
 
     If there are none, return all content words, and without any all words.
     """

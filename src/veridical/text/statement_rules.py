@@ -26,7 +26,7 @@ from veridical.text import statement_words as w
 from veridical.text.statement_clauses import AskingClause, Template, bare
 
 ANSWER = "\0"
-"""What stands for the answer in a template."""
+"""Placeholder of the answer in a template."""
 
 _FIGURE = re.compile(r"\d[\d.,/:]*")
 _YEAR = re.compile(r"(?:the )?(?:early |mid-?|late )?\d{3,4}s?(?: ?(?:bc|ad|bce|ce))?", re.I)

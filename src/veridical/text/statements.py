@@ -75,7 +75,7 @@ class Statement(NamedTuple):
 
     Attributes:
         start, end: place of the answer's own words in ``text``, in code points, end exclusive; both
-            0 if there are none (``Yes.``).
+            0 without any (``Yes.``).
         how: ``answer``, the answer itself; ``converted`` by a rule; or question and answer
             ``joined``.
     """
@@ -89,9 +89,9 @@ class Statement(NamedTuple):
 def statement(question: str | None, answer: str) -> Statement:
     """Return the statement that ``answer`` makes, given its ``question``.
 
-    An answer that is a complete sentence (a subject and a finite verb), one of more than
-    :data:`LONGEST` words, or one without a question is returned unchanged. In a question of several
-    sentences the last interrogative one counts.
+    An answer is returned unchanged if it is a complete sentence (a subject and a finite verb). The
+    same holds for one of more than :data:`LONGEST` words or without a question. In a question of
+    several sentences the last interrogative one counts.
 
     >>> statement("Where did Ann Lee found Lumo?", "Leeds").text
     'Ann Lee founded Lumo in Leeds.'
@@ -117,8 +117,8 @@ def to_judge(question: str | None, answer: str) -> Statement:
 
     A converted long question is often bad English, and asks about several things at once.
 
-    The sentence after yes or no is judged with the verdict, or alone if the verdict is unclear:
-    without the question, a model reads "No," as a negation of the sentence.
+    The sentence after yes or no is judged with the verdict, or alone if the verdict is unclear.
+    Without the question, a model reads "No," as a negation of the sentence.
 
     >>> to_judge("Is entry free?", "No, adults pay 5 euros.").text
     'Entry is not free, and adults pay 5 euros.'

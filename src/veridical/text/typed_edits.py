@@ -1,10 +1,10 @@
 """Typed edits of a sentence: changed facts, and paraphrases.
 
-An edit is a text, its changed characters, and two labels of natural-language inference: of the
-edited text given the original, and of the original given the edited text. So each gives pairs with
-either text as the truth, and marks the wrong words exactly. Each rule (:data:`KINDS`) has edits
-that keep the meaning (``entailment`` in both directions) and edits that do not. Rules use words
-only, without parsing; the caller supplies names.
+An edit is a text, its changed characters, and two labels of natural-language inference. One is of
+the edited text given the original, the other of the original given the edited text. So each gives
+pairs with either text as the truth, and marks the wrong words exactly. Each rule (:data:`KINDS`)
+has edits that keep the meaning (``entailment`` in both directions) and edits that do not. Rules use
+words only, without parsing; the caller supplies names.
 """
 
 from __future__ import annotations

@@ -228,7 +228,7 @@ def _spaced(piece: str) -> list[str]:
 
 
 def _known(piece: str, start: int, end: int) -> list[str]:
-    """Return the tokens of a core with a fixed form; empty if it has none."""
+    """Return the tokens of a core with a fixed form; empty for other cores."""
     if end - start > _LONG:
         # with letters at both ends nothing is stripped: the whole is copied once
         ends = piece[start : start + _TAIL] + piece[end - _TAIL : end]

@@ -23,7 +23,7 @@ async def extract(record: Record, evidence: Evidence) -> Extraction:
     The rules split coordinated clauses and predicates, relative clauses, appositions, participles,
     lists of names, and statements in brackets about the subject. In ambiguous cases a sentence
     stays whole, and so do quotations, questions, conditions and reported speech. A clause without a
-    subject takes that of the sentence as a prefix: ``parts`` then holds the places of both, and
+    subject takes that of the sentence as a prefix. ``parts`` then holds the places of both;
     ``start`` and ``end`` are those of the clause's own words. A claim's text is its parts in order,
     joined by spaces, without citation numbers; no word is added. A short answer to a question is
     one claim, combined with the question into a statement. The rules are for English; sentences in

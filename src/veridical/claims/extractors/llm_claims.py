@@ -1,6 +1,7 @@
-"""Claims of a whole answer by a language model, one call per answer.
+"""Claims of a whole answer by a language model.
 
-The four templates follow papers on the uncertainty of long answers, in our own words.
+Each answer takes one call. The four templates follow papers on the uncertainty of long answers,
+in our own words.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """Strict conversion of a language model's output to claims.
 
-Nothing is repaired or guessed. A piece of output becomes a claim if it has the requested form, its
-words occur in the response, and it adds no number, date, name or negation. Otherwise a manipulated
-model could replace a wrong claim by a harmless one. Rejected pieces are counted and listed with a
-reason; if more is rejected than accepted, the output is not used. A sentence with facts that the
-model omitted becomes a claim itself, as unchecked content must not look harmless.
+Nothing is repaired or guessed. A piece of output becomes a claim if it has the requested form and
+its words occur in the response. It must not add a number, date, name or negation. Otherwise a
+manipulated model could replace a wrong claim by a harmless one. Rejected pieces are counted and
+listed with a reason; if more is rejected than accepted, the output is not used. A sentence with
+facts that the model omitted becomes a claim itself, as unchecked content must not look harmless.
 """
 
 from __future__ import annotations

@@ -65,8 +65,8 @@ async def extract(record: Record, evidence: Evidence, *, llm: str | None = None)
     The response is shown with its question, or alone if the record has no prompt. The reply is
     requested as JSON, with a schema if the server enforces one; lines ``claim [1][2]`` of the
     published form are accepted too. Sentences are numbered from 1, one per line. A claim's place is
-    searched in the sentences it names. If it names none, one twice or an unknown one, or if its
-    words occur elsewhere, the words decide and ``left_out`` lists it, with all rejected claims. A
+    searched in the sentences it names. If its numbers are missing, repeated or unknown, or if its
+    words occur elsewhere, the words decide. ``left_out`` lists such claims and all rejected ones. A
     response that declines to answer (``abstains``) is not sent.
 
     Args:

@@ -47,8 +47,8 @@ async def extract(record: Record, evidence: Evidence, *, llm: str | None = None)
 
     Raises:
         NotApplicable: the response is empty.
-        LlmError: the reply is missing, cut or malformed, most of its triplets are invalid, or it
-            has none for a response with numbers, dates or names of its own.
+        LlmError: the reply is missing, cut or malformed, or most of its triplets are invalid. The
+            same holds if it lacks triplets for a response with its own numbers, dates or names.
 
     Source: Hu et al. 2024 (RefChecker), sections 3.2 and 4.1, appendix B.1.
     """

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 async def extract(record: Record, evidence: Evidence) -> Extraction:
     """Return one claim: the stripped response.
 
-    There is none if the response abstains, or has no letter or digit.
+    A response that abstains, or has no letter or digit, has no claim.
 
     Raises:
         NotApplicable: the response is empty.

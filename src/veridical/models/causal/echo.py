@@ -25,7 +25,7 @@ ECHO_FORMS: tuple[EchoForm, ...] = ("echo", "prompt_logprobs")
 class _EchoedToken(NamedTuple):
     """A token reported by the server.
 
-    ``logprob`` is None if the server has none, as for the first token.
+    ``logprob`` is None if it is missing, as for the first token.
     """
 
     token: str

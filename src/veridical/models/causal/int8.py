@@ -1,7 +1,7 @@
 """Llama-like transformers in 8-bit integers, run by ONNX Runtime.
 
-Each token's input to a matrix is rounded to 255 steps of its largest absolute value
-(:mod:`.int8_weights` explains why that is enough); sums are exact, and all else is in float32. For
+Each token's input to a matrix is rounded to 255 steps of its largest absolute value;
+:mod:`.int8_weights` explains why that is enough. Sums are exact, and all else is in float32. For
 the first tokens of a text the rounding error is rounded and added too. All other tokens attend to a
 few of them (attention sinks: Xiao et al. 2023, arXiv:2309.17453), whose states are sensitive to
 rounding.

@@ -1,9 +1,9 @@
 """Weights of Llama-like transformers from GGUF files, as 8-bit integers.
 
 A matrix has one scale per row, and its inputs one per token. A few dimensions of a token's vector
-are much larger than the others and would dominate the scale. So the vectors are rotated first: an
-orthogonal matrix, folded into the weights on both sides, does not change the model's function and
-spreads the large values over all dimensions (QuaRot: Ashkboos et al. 2024, arXiv:2404.00456).
+are much larger than the others and would dominate the scale. So the vectors are rotated first by an
+orthogonal matrix, folded into the weights on both sides. It does not change the model's function
+and spreads the large values over all dimensions (QuaRot: Ashkboos et al. 2024, arXiv:2404.00456).
 """
 
 from __future__ import annotations

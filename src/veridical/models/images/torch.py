@@ -25,7 +25,7 @@ BATCH = {"cpu": 8, "cuda": 64}
 class TorchImageEmbedder(ImageWindows, loading.TorchBackEnd):
     """An image model that ``AutoModel`` can build from safetensors.
 
-    The vector of an image is the one the model is trained to compare: for CLIP and SigLIP the
+    The vector of an image is the one the model is trained to compare. For CLIP and SigLIP it is the
     projected embedding (``get_image_features``), else the pooled output, else the first token.
     Thread-safe. The arguments are those of :class:`~veridical.models.torch_loading.TorchBackEnd`.
 

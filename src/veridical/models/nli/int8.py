@@ -76,7 +76,7 @@ def shipped_ranges(folder: Path) -> Ranges | None:
 def kept_ranges(revision: str) -> Ranges | None:
     """Read the ranges stored by an earlier start for the model with this ``revision``.
 
-    Returns None if there are none, or they are damaged.
+    Returns None if they are missing or damaged.
     """
     try:
         return _read(_kept(revision))

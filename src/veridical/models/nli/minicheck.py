@@ -33,9 +33,9 @@ class MiniCheckT5(WindowedNli):
 
     The document is read in chunks of whole sentences, up to 500 words each
     (:func:`~.chunks.filled_chunks`). P(entailment) of a chunk is the probability that the answer
-    begins with the token of "1", normalised with that of "0" (209 and 3 in the published
-    vocabulary). A pair takes the maximum over chunks; the rest counts as neutral. Chunks longer
-    than :data:`LONGEST` tokens are windowed. Thread-safe.
+    begins with the token of "1", normalised with that of "0". The tokens are 209 and 3 in the
+    published vocabulary. A pair takes the maximum over chunks; the rest counts as neutral. Chunks
+    longer than :data:`LONGEST` tokens are windowed. Thread-safe.
 
     Raises:
         ModelError: torch is missing, the model is unavailable or another model, or its answers to

@@ -58,11 +58,11 @@ class OnnxNli(PairJudge):
         precision: ``float32``; ``int8``; or ``auto``: int8 if the folder has ``ranges.npz`` and the
             processor sums products of 8-bit numbers exactly, else float32. int8 has weights and
             activations of matrix products in 8 bits, with one scale per column of weights and per
-            row of activations, from ``model.int8.onnx`` or converted on loading. It must agree with
-            float32 on the pairs of ``agreement.json``; this is measured before its first use,
-            unless ``ranges.npz`` confirms it. Its revision begins with ``int8-``. Windows are then
-            run one by one, as padding changes the last bits of sums, and a result must not depend
-            on other requests.
+            row of activations. The graph is ``model.int8.onnx`` or converted on loading. It must
+            agree with float32 on the pairs of ``agreement.json``; this is measured before its first
+            use, unless ``ranges.npz`` confirms it. Its revision begins with ``int8-``. Windows are
+            then run one by one, as padding changes the last bits of sums, and a result must not
+            depend on other requests.
         languages: codes of the supported languages (``en``); None = any.
 
     Raises:

@@ -139,7 +139,7 @@ def _nearest(sorted_: Sequence[int], aim: int, lowest: int, highest: int) -> int
 
 
 def _word(starts_word: Callable[[int], bool], at: int, lowest: int) -> int:
-    """Return the last word start in ``lowest..at``, or ``at`` if there is none."""
+    """Return the last word start in ``lowest..at``, else ``at``."""
     return next((i for i in range(at, lowest - 1, -1) if starts_word(i)), at)
 
 
@@ -185,14 +185,14 @@ def merge(
 ) -> NDArray[np.float32]:
     """Merge the (3,) probabilities of a pair's windows.
 
-    Over the windows of the premise, for one piece of the hypothesis: P(entailment) is the maximum,
-    as a premise entails everything that a part of it entails. P(contradiction) is that of the
-    closest window (:class:`Piece`), or the mean over ties; the maximum would grow with the length
-    of an unrelated premise. P(neutral) is the rest, and the three are scaled to sum to 1; or, if
-    ``capped``, P(entailment) stays and P(contradiction) is at most the rest.
+    The windows of the premise are merged for one piece of the hypothesis. P(entailment) is the
+    maximum, as a premise entails everything that a part of it entails. P(contradiction) is that of
+    the closest window (:class:`Piece`), or the mean over ties; the maximum would grow with the
+    length of an unrelated premise. P(neutral) is the rest, and the three are scaled to sum to 1;
+    or, if ``capped``, P(entailment) stays and P(contradiction) is at most the rest.
 
-    Over the pieces of the hypothesis: the minimum P(entailment), as all of it must follow, and the
-    maximum P(contradiction), as one false piece suffices; then as above.
+    The pieces of the hypothesis are merged next. P(entailment) is the minimum, as all of it must
+    follow, and P(contradiction) the maximum, as one false piece suffices; then as above.
     """
     if len(windows) == 1:
         return np.asarray(outputs[0], dtype=np.float32)

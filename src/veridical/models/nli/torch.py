@@ -49,7 +49,7 @@ class TorchNli(PairJudge, loading.TorchBackEnd):
     supports it), or FlashAttention 2 on a GPU if installed and supported. Code that comes with a
     model is never run. Thread-safe.
 
-    Args, besides those of :class:`~veridical.models.torch_loading.TorchBackEnd`:
+    Args (in addition to :class:`~veridical.models.torch_loading.TorchBackEnd`):
         labels: the model's classes in its own order, separated by commas; without them, its
             configuration says so and its answers to plain pairs must agree.
         recipe: of a published checkpoint.

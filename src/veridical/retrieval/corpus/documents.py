@@ -1,4 +1,4 @@
-"""Documents of a file: a title, and the text that offsets refer to."""
+"""Documents of a file, with the texts that offsets refer to."""
 
 from __future__ import annotations
 

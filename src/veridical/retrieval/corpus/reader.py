@@ -103,7 +103,7 @@ class FileReader:
     def _message(
         self, child: subprocess.Popen[bytes], longest: float
     ) -> list[dict[str, Any]] | str:
-        """Return the next message, or the reason why there is none."""
+        """Return the next message, or the reason why it is missing."""
         assert child.stdout is not None
         late = threading.Event()
 

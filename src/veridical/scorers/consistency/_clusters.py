@@ -1,4 +1,4 @@
-"""Clusters of answers that mean the same, and the entropy over them (Kuhn 2023, Farquhar 2024)."""
+"""Clusters of equivalent answers and their entropy (Kuhn 2023, Farquhar 2024)."""
 
 from __future__ import annotations
 

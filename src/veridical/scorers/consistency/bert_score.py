@@ -1,4 +1,4 @@
-"""BERTScore of response and samples (Zhang et al. 2020; Bouchard 2025, eq. 12)."""
+"""BERTScore of response and samples (Zhang 2020; Bouchard 2025, eq. 12)."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ async def bert_score(
     against: Against = "samples",
     answer: AnswerPart | None = None,
 ) -> Score:
-    """Mean BERTScore of the response (candidate) with each sample (reference).
+    """Compute the mean BERTScore of the response (candidate) with each sample (reference).
 
     Args:
         stat: statistic that the risk is computed from.

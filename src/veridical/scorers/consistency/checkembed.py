@@ -120,7 +120,7 @@ async def checkembed(
     rebase: Annotated[float, Field(ge=-1, lt=1)] | Model | None = None,
     of: Of = "text",
 ) -> Score:
-    """Agreement of all answers to a prompt, by the similarity of their embeddings.
+    """Measure the agreement of all answers to a prompt by their embeddings.
 
     Args:
         stat: mean or Frobenius norm (see ``frobenius``) of the similarities.
@@ -136,13 +136,13 @@ async def checkembed(
             image embedder's vectors are compared (section 4.3). References are texts, so they are
             skipped.
 
-    ``raw`` (confidence): ``value``, the chosen statistic; ``mean``, ``std`` and ``frobenius`` over
-    pairs of samples (null for one sample) for ``cosine``, ``pearson`` and ``spearman``;
-    ``response``, the mean of its own row (null if it is not used); ``outlier`` per answer (see
-    ``outliers``); ``rule``, the paper's rule of thumb for a good answer (cosine mean > 0.9 and std
-    < 0.05, section 4.2); ``matrix`` of the chosen measure with the names of its rows in ``order``:
-    response, samples, references. The risk is ``(1 - value) / 2`` for the mean, ``1 - value`` for
-    Frobenius.
+    ``raw`` (confidence) has ``value``, the chosen statistic. It has ``mean``, ``std`` and
+    ``frobenius`` over pairs of samples (null for one sample) for ``cosine``, ``pearson`` and
+    ``spearman``. ``response`` is the mean of its own row (null if it is not used), and ``outlier``
+    is per answer (see ``outliers``). ``rule`` is the paper's rule of thumb for a good answer
+    (cosine mean > 0.9 and std < 0.05, section 4.2). ``matrix`` is that of the chosen measure with
+    the names of its rows in ``order``: response, samples, references. The risk is ``(1 - value) /
+    2`` for the mean, ``1 - value`` for Frobenius.
 
     In the paper Spearman's coefficient compares scores with human labels over a whole data set;
     the one here is a summary of one prompt's answers.

@@ -64,7 +64,7 @@ async def claim_qa(
     aggregate: Aggregate = "mean",
     llm: str | None = None,
 ) -> Score:
-    """Agreement of a claim with a language model's new answers to questions about it.
+    """Compare each claim with a language model's new answers to questions about it.
 
     For each claim of the response the model writes questions that the claim answers. It then
     answers each question several times without seeing the response. Neither samples nor sources are

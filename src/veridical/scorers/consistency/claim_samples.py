@@ -90,8 +90,8 @@ async def claim_frequency(
             None.
 
     ``raw`` is the share in [0, 1] (confidence), of claims and response; ``risk = 1 - raw``. A
-    claim's evidence is the closest sentence of the samples that support it least, with the
-    probability of entailment (or the measure; 1 or 0 for merged claims).
+    claim's evidence is the closest sentence of the samples that support it least. Its probability
+    is that of entailment (or the measure; 1 or 0 for merged claims).
 
     Raises:
         NotApplicable: the response is blank, declines to answer or makes no claim, or no sample
@@ -148,7 +148,7 @@ async def claim_graph(
     merge: Merge = "nli",
     llm: str | None = None,
 ) -> Score:
-    """Centrality of the response's claims in the graph of all claims and answers.
+    """Compute the centrality of the response's claims among all claims and answers.
 
     The claims of response and samples are pooled, and equivalent claims are merged. A claim is
     connected to each answer that entails it with a probability of at least ``threshold``; this

@@ -59,7 +59,7 @@ async def cosine(
     answer: AnswerPart | None = None,
     of: Of = "text",
 ) -> Score:
-    """Mean cosine similarity between the embeddings of the response and of each sample.
+    """Compute the mean cosine between the embeddings of the response and of each sample.
 
     Args:
         rescale: average ``0.5 + cos / 2``, in [0, 1], as the UQLM package does. The paper's

@@ -1,4 +1,4 @@
-"""HaloCheck: mutual entailment of all answers to a prompt (Elaraby et al. 2023)."""
+"""HaloCheck: mutual entailment of all answers (Elaraby et al. 2023)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from veridical.core.stated import stated_sentences, stated_source_sentences
     raw_is="confidence",
 )
 async def halocheck(record: Record, evidence: Evidence) -> Score:
-    """Mean SummaC-ZS of all ordered pairs among the response and the samples.
+    """Compute the mean SummaC-ZS of all ordered pairs of response and samples.
 
     ``ZS(A, B)`` is the mean over sentences b of B of ``max_a e(a, b) - max_a c(a, b)`` over the
     sentences a of A, which is the premise. ``raw`` is the mean over pairs of different answers, in
@@ -32,9 +32,9 @@ async def halocheck(record: Record, evidence: Evidence) -> Score:
     drops sentences of at most 10 characters and judges samples alone. This scorer keeps them and
     includes the response as one of the answers.
 
-    The cost grows with the square of the number of sentences in all answers: m (m + 1) s^2 pairs
-    for m samples of s sentences, the most of all scorers. ``summac_zs(against=samples)`` computes
-    the same measure for the response's sentences alone, with m s^2 pairs.
+    The cost grows with the square of the number of sentences in all answers. It is m (m + 1) s^2
+    pairs for m samples of s sentences, the most of all scorers. ``summac_zs(against=samples)``
+    computes the same measure for the response's sentences alone, with m s^2 pairs.
 
     Raises:
         NotApplicable: the response is blank, no sample has a text, or the NLI model has no

@@ -1,4 +1,4 @@
-"""LUQ and LUQ-pair: sentences of a long answer judged by the samples (Zhang et al. 2024)."""
+"""LUQ and LUQ-pair: sentences judged by the samples (Zhang et al. 2024)."""
 
 from __future__ import annotations
 
@@ -47,13 +47,13 @@ async def luq(
     measure: Measure = "contrasted_entailment",
     aggregate: Aggregate = "mean",
 ) -> Score:
-    """Mean over samples of the support of a sentence (hypothesis) by each sample (premise).
+    """Compute the mean support of a sentence (hypothesis) by each sample (premise).
 
     A short answer or sample is combined with its question into a statement.
 
     Args:
         measure: ``contrasted_entailment`` is ``e / (e + c)``, as in LUQ: entailment against
-            contradiction without neutral (0.5 if both are 0); ``entailment`` is e and
+            contradiction without neutral (0.5 if both are 0). ``entailment`` is e and
             ``noncontradiction`` 1 - c, as the UQLM package has them.
         aggregate: the response's value is the mean over sentences, as published, or the minimum.
 
@@ -93,7 +93,7 @@ async def matched_unit(
     measure: Match = "contrasted_entailment",
     aggregate: Aggregate = "mean",
 ) -> Score:
-    """Mean over samples of the best support of a sentence by a sentence of the sample.
+    """Compute the mean over samples of a sentence's best support by a sentence of the sample.
 
     The formula is ``mean_j max_s measure(premise s of sample j, hypothesis)``; parameters, ``raw``
     and risk are those of ``luq``. ``noncontradiction`` discriminates poorly, as any unrelated
@@ -172,7 +172,7 @@ def measured(verdicts: Verdicts, measure: Measure) -> Floats:
     """Return the (n,) support of each pair, in [0, 1].
 
     Raises:
-        NotApplicable: the measure needs a contradiction class, and the model has none.
+        NotApplicable: the measure needs a contradiction class, which the model lacks.
     """
     if measure == "entailment":
         return verdicts.entailment

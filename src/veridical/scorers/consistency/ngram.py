@@ -1,7 +1,7 @@
 """n-gram surprisal of the response's words under models of the samples.
 
-It has the published form of SelfCheckGPT (Manakul et al. 2023, section 5.3 and table 7) and two
-forms that exclude the response from the counts.
+One form is that of SelfCheckGPT (Manakul et al. 2023, section 5.3 and table 7). Two others exclude
+the response from the counts.
 """
 
 from __future__ import annotations
@@ -136,7 +136,7 @@ async def ngram(
     """Surprisal of the response's rarest (or average) n-gram under counts of the samples.
 
     A sentence's ``raw`` is the maximum (``stat=max``) or mean of -ln p over its n-grams, in nats,
-    >= 0; the passage's is the mean of the maxima, or the mean over all tokens. ``risk = raw / (raw
+    >= 0. The passage's is the mean of the maxima, or the mean over all tokens. ``risk = raw / (raw
     + 5)``. ``counting=paper`` is SelfCheckGPT as published: joint relative frequencies that include
     the response (``k`` 0 by default). ``leave_out`` counts the samples only, with add-k smoothing
     (``k`` above 0, 1 by default). Punctuation is kept; tokens are lowercased, as published, unless

@@ -38,7 +38,7 @@ async def entailment(
     against: Against = "samples",
     answer: AnswerPart | None = None,
 ) -> Score:
-    """Mean over samples of P(entailment) with the response, averaged over both directions.
+    """Compute the mean P(entailment) with the response over samples and directions.
 
     A short answer, sample or reference is combined with its question into a statement (see
     :func:`veridical.text.statements.statement`). If the notation of two short answers decides their
@@ -86,7 +86,7 @@ async def noncontradiction(
     answer: AnswerPart | None = None,
     texts: Texts = "stated",
 ) -> Score:
-    """Mean over samples of 1 - P(contradiction) with the response, averaged over both directions.
+    """Compute the mean 1 - P(contradiction) with the response over samples and directions.
 
     Args:
         against: source that the response is compared with. Values are averaged over samples; for

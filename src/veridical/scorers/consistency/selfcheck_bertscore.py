@@ -30,7 +30,7 @@ async def selfcheck_bertscore(
     baseline: Baseline | None = None,
     against: Against = "samples",
 ) -> Score:
-    """1 - the mean over samples of the best BERTScore F1 of a sentence with a sample's sentences.
+    """Compute 1 - the mean over samples of a sentence's best BERTScore F1 in the sample.
 
     Sample sentences of at most 3 words are dropped, as published. A sample with only such sentences
     (a short answer, where the published code fails) keeps them.

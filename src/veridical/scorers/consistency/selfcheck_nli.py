@@ -36,7 +36,7 @@ async def selfcheck_nli(
     against: Against = "samples",
     texts: Texts = "stated",
 ) -> Score:
-    """Mean over samples of the probability that a sample contradicts a sentence.
+    """Compute the mean probability over samples that a sample contradicts a sentence.
 
     The probability is normalised over contradiction and entailment, e^c / (e^c + e^e), without
     neutral.

@@ -37,13 +37,13 @@ async def semantic_density(
     unique: bool = False,
     answer: AnswerPart | None = None,
 ) -> Score:
-    """Density of the samples around the response, with distances by NLI.
+    """Compute the density of the samples around the response, with distances by NLI.
 
     A sample has distance 0 if the response entails it, sqrt(2)/2 if it is neutral and 1 if they
-    contradict each other. With the NLI model's P(neutral) = n and P(contradiction) = c, the
-    expected distance is E[d] = c + n sqrt(2)/2 and E[d^2] = c + n/2; the kernel is K = 1 - E[d^2]
-    where E[d] <= 1, else 0; the density is the weighted mean of K over samples. The response does
-    not count as a sample, as in the UQLM package.
+    contradict each other. Let P(neutral) = n and P(contradiction) = c. The expected distance is
+    E[d] = c + n sqrt(2)/2, and E[d^2] = c + n/2. The kernel is K = 1 - E[d^2] if E[d] <= 1, else 0.
+    The density is the weighted mean of K over samples. The response does not count as a sample, as
+    in the UQLM package.
 
     Args:
         weights: samples are weighted by ``probability``, or equally (``discrete``). ``auto`` uses

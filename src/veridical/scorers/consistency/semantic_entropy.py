@@ -47,7 +47,7 @@ async def semantic_entropy(
     prompts: bool = False,
     answer: AnswerPart | None = None,
 ) -> Score:
-    """Entropy over the meanings of the response and the samples.
+    """Compute the entropy over the meanings of the response and the samples.
 
     Args:
         cluster: answers are equivalent if they entail each other (``mutual``, as published), or if
@@ -90,7 +90,7 @@ async def semantic_negentropy(
     prompts: bool = False,
     answer: AnswerPart | None = None,
 ) -> Score:
-    """1 - the semantic entropy of the response and m samples, as a share of its maximum.
+    """Compute 1 - the normalised semantic entropy of the response and m samples.
 
     Args:
         form: ``normalized`` divides by log(m + 1), the entropy if all answers differ, so that the
@@ -126,7 +126,7 @@ async def semantic_sets(
     prompts: bool = False,
     answer: AnswerPart | None = None,
 ) -> Score:
-    """Number of meanings among response and samples, as (m + 1 - number of clusters) / m.
+    """Count the meanings of response and samples, as (m + 1 - number of clusters) / m.
 
     Args:
         cluster, prompts, answer: as in ``semantic_entropy``.
@@ -162,17 +162,17 @@ async def cluster_probability(
     prompts: bool = False,
     answer: AnswerPart | None = None,
 ) -> Score:
-    """Probability of the response's meaning among those of the response and the samples.
+    """Compute the probability of the response's meaning among those of all answers.
 
     Args:
         cluster, weights, length_normalize, prompts, answer: as in ``semantic_entropy``.
 
-    ``raw`` has that share as ``confidence``, the ``shares`` of all meanings, in the order of their
-    first answers, and ``best``, the index of the answer that represents the most probable meaning:
-    0 for the response, i for sample i - 1. The representative is the most frequent text of the
-    meaning if any occurs twice, else the longest, as in UQLM's ``use_best``. Of equally probable
-    meanings the first counts. ``risk = 1 - confidence``. ``--select cluster`` selects the answer
-    that ``best`` names.
+    ``raw`` has that share as ``confidence``, and the ``shares`` of all meanings, in the order of
+    their first answers. ``best`` is the index of the answer that represents the most probable
+    meaning: 0 for the response, i for sample i - 1. The representative is the most frequent text of
+    the meaning if any occurs twice, else the longest, as in UQLM's ``use_best``. Of equally
+    probable meanings the first counts. ``risk = 1 - confidence``. ``--select cluster`` selects the
+    answer that ``best`` names.
 
     Raises:
         NotApplicable: as for ``semantic_entropy``.

@@ -43,7 +43,7 @@ async def snne(
     response: bool = True,
     answer: AnswerPart | None = None,
 ) -> Score:
-    """Entropy by the density of near neighbours among the answers, without clusters.
+    """Compute an entropy by the density of near neighbours among the answers.
 
     The formula is ``raw = -mean_i log sum_j exp(s_ij / tau)`` over all answers, where j includes i.
 

@@ -49,7 +49,7 @@ async def degree(
     prompts: bool = False,
     answer: AnswerPart | None = None,
 ) -> Score:
-    """Mean dissimilarity of an answer to all n answers: the response and its samples.
+    """Compute the mean dissimilarity of an answer to all n answers, samples and response.
 
     Args:
         of: ``response`` is ``1 - C_Deg = 1 - D_jj / n`` of the judged answer, the paper's measure
@@ -79,7 +79,7 @@ async def eccentricity(
     prompts: bool = False,
     answer: AnswerPart | None = None,
 ) -> Score:
-    """Distance of an answer from the centre of all n answers in the spectral embedding.
+    """Measure an answer's distance from the centre of all n answers in the spectral embedding.
 
     Args:
         of: ``response`` is ``-C_Ecc = ||v'_j||`` of the judged answer; ``all`` is
@@ -116,7 +116,7 @@ async def eigv(
     prompts: bool = False,
     answer: AnswerPart | None = None,
 ) -> Score:
-    """Continuous count of the meanings of the answers, from their graph's spectrum.
+    """Count the meanings of the answers continuously, from their graph's spectrum.
 
     ``U = sum_k max(0, 1 - lambda_k)`` over the eigenvalues of the symmetric normalised Laplacian
     of the similarities among the response and the samples, n answers in all.
@@ -148,7 +148,7 @@ async def kle(
     prompts: bool = False,
     answer: AnswerPart | None = None,
 ) -> Score:
-    """Von Neumann entropy of a graph kernel over the n answers: the response and its samples.
+    """Compute the von Neumann entropy of a graph kernel over the n answers.
 
     The weight of an edge is the sum over both directions of 1 for entailment, 0.5 for neutral and
     0 for contradiction, by the most probable class. With the Laplacian ``L = D - W`` (no self
@@ -194,8 +194,8 @@ async def similarity_graph(
     diagonal.
 
     Raises:
-        NotApplicable: there is no response or sample, or the affinity needs a contradiction class
-            and the model has none.
+        NotApplicable: there is no response or sample, or the affinity needs a contradiction class,
+            which the model lacks.
     """
     matrix = await response_matrix(record, evidence, prompts, answer)
     a = matrix.entailment if affinity == "entailment" else 1 - matrix.contradiction

@@ -87,7 +87,8 @@ def cited_sentences(record: Record) -> list[CitedSentence]:
     """Return the response's non-blank sentences with their citations.
 
     A marker belongs to the sentence that contains it. At the beginning of a sentence, or alone, it
-    belongs to the previous sentence, if that has none ("Lead is soft. [2] Tin is softer. [3]").
+    belongs to the previous sentence, if that has no marker ("Lead is soft. [2] Tin is softer.
+    [3]").
 
     Raises:
         NotApplicable: the response is blank.

@@ -142,7 +142,7 @@ async def by_llm(
 
 
 def details(judged: Sequence[Supported], extraction: Extraction) -> dict[str, Any]:
-    """Return the entries of a raw value besides its numbers."""
+    """Return the entries of a raw value other than its numbers."""
     return {
         "claims": [
             {

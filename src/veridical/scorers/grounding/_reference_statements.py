@@ -74,6 +74,8 @@ async def statements_of(
 ) -> tuple[Claim, ...]:
     """Extract the statements of ``text``, an answer to the record's prompt.
 
+    A blank or declining text has no statements. Places are in ``text``.
+
     A blank or declining text has none. Places are in ``text``.
     """
     if not text.strip():

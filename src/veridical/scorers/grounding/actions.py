@@ -62,7 +62,7 @@ _MAX_SHOWN_CHARACTERS = 300  # of arguments and results in the raw value
     presets={"all"},
 )
 async def actions(record: Record, evidence: Evidence) -> Score:
-    """Claimed actions of the answer compared with the tool calls in the conversation.
+    """Compare the answer's claimed actions with the tool calls in the conversation.
 
     Claims are found by rules on English words (see :mod:`veridical.text.actions`): "I created the
     ticket", "Your flight has been booked". Calls and results are those of the prompt's messages:
@@ -81,10 +81,10 @@ async def actions(record: Record, evidence: Evidence) -> Score:
       it;
     - ``not_called``, 1: none of these.
 
-    The response's risk is the maximum. A unit is a sentence, with the risk of the worst action it
-    claims (null, ``no_action``, if it claims none), or an action (level ``span``). Evidence is the
-    call's result if the contexts contain it. ``raw`` has ``risk``; the number of actions
-    ``claimed``, of each label, and of ``calls``; and under ``actions`` each one's ``text``,
+    The response's risk is the maximum. A unit is a sentence or an action (level ``span``). A
+    sentence has the risk of its worst claimed action (null, ``no_action``, without any). Evidence
+    is the call's result if the contexts contain it. ``raw`` has ``risk`` and the numbers of actions
+    ``claimed``, of each label, and of ``calls``. Under ``actions`` it has each one's ``text``,
     ``kind``, ``label`` and ``call``: index of its ``message``, ``name``, ``arguments``, ``result``.
 
     The scorer does not check that the answer reports the result of a call correctly; use the

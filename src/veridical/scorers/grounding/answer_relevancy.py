@@ -66,7 +66,7 @@ async def answer_relevancy(
     questions: Annotated[int, Field(ge=1, le=20)] = _DEFAULT_QUESTIONS,
     llm: str | None = None,
 ) -> Score:
-    """Similarity of the answer to the question, as the cosine of their embeddings.
+    """Measure the similarity of the answer to the question by the cosine of embeddings.
 
     Args:
         by: ``llm``, the published form. A language model writes questions that the answer would

@@ -44,14 +44,15 @@ async def citations(
     top: Annotated[int, Field(ge=0, le=1000)] = 8,
     nli: str | None = None,
 ) -> Score:
-    """Existence of the passages that a sentence cites, and their support for the sentence.
+    """Check that the passages a sentence cites exist and support it.
 
     A citation is ``[3]``, ``[1, 2]``, ``[1-3]``, ``[source 3]``, ``【3†source】`` or a context's id
-    in brackets; a web address, if any context has one as its id or in its text; or at least four
-    words in quotation marks. A number is a context's id if one has that id, else its position,
-    counted from 1. Numbers of four digits, superscripts, ``(3)``, names with years and text in code
-    are not read as citations. A marker after a sentence belongs to that sentence. A quotation that
-    occurs in the prompt and in no context is not counted as a quotation of a context.
+    in brackets. A web address is one if any context has an address as its id or in its text. So are
+    at least four words in quotation marks. A number is a context's id if one has that id, else its
+    position, counted from 1. Numbers of four digits, superscripts, ``(3)``, names with years and
+    text in code are not read as citations. A marker after a sentence belongs to that sentence. A
+    quotation that occurs in the prompt and in no context is not counted as a quotation of a
+    context.
 
     The risk of a sentence is
 
@@ -60,8 +61,8 @@ async def citations(
       without other citations, in any context. Case, spacing and the style of quotation marks and
       dashes are ignored;
     - else 1 - P(entailment) of the sentence, without markers, by the best window of any cited
-      passage; several short passages are also read together (``supported``, or ``unsupported`` from
-      a risk of 1/2);
+      passage (``supported``, or ``unsupported`` from a risk of 1/2). Several short passages are
+      also read together;
     - null if it cites nothing (``uncited``), belongs to a list of sources (``list``), or cites
       links that cannot be resolved (``unknown``). Such sentences are not judged.
 
@@ -72,12 +73,12 @@ async def citations(
             ``nli_grounding``.
         nli: NLI model; the run's default if None.
 
-    The response's risk is the maximum over its sentences. ``raw`` has it as ``risk``; ``recall``,
-    the share of sentences with a statement that their citations support; ``precision``, the share
-    of citations that exist and whose passage alone supports the sentence; the numbers of ``cited``
-    and ``uncited`` sentences and of ``citations`` and ``quotations``; the numbers of ``missing``
-    and ``misquoted`` ones, and up to 20 of them as written (``not_found``, ``not_verbatim``); and
-    links that were not resolved (``unknown``).
+    The response's risk is the maximum over its sentences. ``raw`` has it as ``risk``. ``recall`` is
+    the share of sentences with a statement that their citations support. ``precision`` is the share
+    of citations that exist and whose passage alone supports the sentence. The numbers of ``cited``
+    and ``uncited`` sentences and of ``citations`` and ``quotations`` follow. ``missing`` and
+    ``misquoted`` count invalid ones; up to 20 of them are given as written (``not_found``,
+    ``not_verbatim``). ``unknown`` has links that were not resolved.
 
     It does not affect the verdict, as sentences without a citation are not judged.
 

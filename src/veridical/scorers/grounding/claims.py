@@ -118,7 +118,7 @@ async def claims(
     shots: Literal[0, 1, 3] = 0,
     place: Literal["words", "embeddings"] = "words",
 ) -> Score:
-    """Entailment of each claim of the response by the sources.
+    """Judge the entailment of each claim of the response by the sources.
 
     The response is split into claims, each claim is checked against passages of the sources, and
     the verdicts are merged and aggregated. A claim's risk is 1 - P(entailment).
@@ -134,8 +134,8 @@ async def claims(
             (``veridical train extractor``); ``given`` takes the statements or triplets in the
             record's field ``claims``.
         checker: ``nli``, as published; ``nli_words``, ``llm``, ``llm_joint`` or ``repc``.
-            ``nli_words`` suits the embedded NLI model: word overlap has a quarter of the weight,
-            and the model also judges the two sentences of the passage closest to the claim. Several
+            ``nli_words`` suits the embedded NLI model. Word overlap has a quarter of the weight,
+            and the model also judges the passage's two sentences closest to the claim. Several
             checkers, separated by commas, vote on each claim: ``checker="nli_words, nli|base,
             llm"``; ``|MODEL`` names a checker's NLI model or LLM. The majority label counts; in a
             tie, that of the checker named first. The probabilities are the mean over the checkers
@@ -167,13 +167,13 @@ async def claims(
             published, if its sentence lacks half of its words ("William King died early": "He
             passed away young").
 
-    ``raw`` has the aggregated ``risk``; the ``label`` of the response (by majority with ``major``,
-    else strict: contradiction if any claim is, else neutral if any is); the shares of
-    ``entailment``, ``neutral``, ``contradiction`` and ``hallucination`` (the sum of the last two);
-    ``abstain``; and ``claims``, in the order of the units. Each claim has ``text``, ``triplet``,
-    ``sentence``, ``parts`` (its runs of words in the response), ``category``, ``conflict``, and the
-    label of each evidence item under ``says``; with several checkers also their ``votes``.
-    ``left_out`` lists model output that was rejected as a claim.
+    ``raw`` has the aggregated ``risk`` and the ``label`` of the response. The label is the majority
+    with ``major``, else strict: contradiction if any claim is, else neutral if any is. ``raw`` also
+    has the shares of ``entailment``, ``neutral``, ``contradiction`` and ``hallucination`` (the sum
+    of the last two), ``abstain``, and ``claims``, in the order of the units. Each claim has
+    ``text``, ``triplet``, ``sentence``, ``parts`` (its runs of words in the response),
+    ``category``, ``conflict``, and the label of each evidence item under ``says``; with several
+    checkers also their ``votes``. ``left_out`` lists model output that was rejected as a claim.
 
     A claim in a language that the NLI model does not support has no risk, and its unit has the
     reason ``language``. The same holds if the model supports the language of no source, or if some

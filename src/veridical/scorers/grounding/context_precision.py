@@ -51,13 +51,13 @@ async def context_precision(
     nli: str | None = None,
     llm: str | None = None,
 ) -> Score:
-    """Rank-aware precision of the contexts, a measure of retrieval.
+    """Compute the rank-aware precision of the contexts, a measure of retrieval.
 
     A context is useful if it alone entails a statement of the gold answer: v(k) = 1 for the k-th,
-    else 0. With precision@k the share of useful contexts among the first k, the value is the sum of
-    v(k) precision@k over the number of useful contexts (average precision), or 0 if there are none.
-    In the published form an LLM decides which contexts are useful. With several references,
-    entailing a statement of any is enough.
+    else 0. Precision@k is the share of useful contexts among the first k. The value is the sum of
+    v(k) precision@k over the number of useful contexts (average precision), or 0 without any. In
+    the published form an LLM decides which contexts are useful. With several references, entailing
+    a statement of any is enough.
 
     Args:
         of: the text whose statements make a context useful: the ``reference``; or the ``response``,

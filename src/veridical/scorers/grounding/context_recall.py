@@ -43,7 +43,7 @@ async def context_recall(
     nli: str | None = None,
     llm: str | None = None,
 ) -> Score:
-    """Share of the reference's statements that the contexts entail, a measure of retrieval.
+    """Compute the share of the reference's statements that the contexts entail (retrieval).
 
     recall = statements of the gold answer that the contexts entail / all its statements. The
     response is not used, so the score does not affect the verdict. Of several references the one

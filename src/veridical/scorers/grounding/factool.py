@@ -80,7 +80,7 @@ async def factool(
     llm: str | None = None,
     nli: str | None = None,
 ) -> Score:
-    """Share of the response's claims that are factual according to the sources.
+    """Compute the share of the response's claims that are factual according to the sources.
 
     A language model lists the claims of the whole response, with pronouns resolved. For each claim
     it gives reasons, then judges from the evidence whether the claim is factual. In the paper a

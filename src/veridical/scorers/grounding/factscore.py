@@ -69,9 +69,9 @@ async def factscore(
     llm: str | None = None,
     nli: str | None = None,
 ) -> Score:
-    """Share of the response's atomic facts that the sources support.
+    """Compute the share of the response's atomic facts that the sources support.
 
-    A language model splits each sentence into facts and judges from the passages whether each fact
+    A language model splits each sentence into facts. It judges from the passages whether each fact
     is true, given the topic: ``meta.topic``, else the prompt. In the paper passages come from
     Wikipedia; here they are the record's own.
 

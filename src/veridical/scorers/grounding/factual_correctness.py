@@ -46,13 +46,13 @@ async def factual_correctness(
     nli: str | None = None,
     llm: str | None = None,
 ) -> Score:
-    """Precision, recall and F1 of the response's statements against a gold answer's.
+    """Compute precision, recall and F1 of the response's statements against a gold answer's.
 
-    Precision is the share of the response's statements that the reference entails; recall the share
-    of the reference's that the response entails; F1 is 2 P R / (P + R), and 0 where both are 0. A
-    correct answer that says more than the gold answer loses precision, and one that says less loses
-    recall: the score measures equal content, not truth. Of several references the one with the best
-    score counts.
+    Precision is the share of the response's statements that the reference entails. Recall is the
+    share of the reference's that the response entails. F1 is 2 P R / (P + R), and 0 if both are 0.
+    A correct answer that says more than the gold answer loses precision, and one that says less
+    loses recall: the score measures equal content, not truth. Of several references the one with
+    the best score counts.
 
     Args:
         mode: statistic used as ``score``; the risk is 1 - score.
@@ -63,11 +63,11 @@ async def factual_correctness(
         nli: NLI model of the checker; the run's default if None.
         llm: LLM of the checkers ``llm`` and ``llm_joint``; the run's default if None.
 
-    ``raw`` has ``score``, ``precision``, ``recall`` and ``f1``, all in [0, 1]; ``statements``, the
-    number in the response; the index of the ``reference`` used; and its statements under
-    ``recalled``, each with its place in the reference, ``label``, ``probability`` of entailment and
-    the ``evidence`` (a place in the response). Units are the response's statements: risk 1 -
-    P(entailment), the label, and evidence in the reference.
+    ``raw`` has ``score``, ``precision``, ``recall`` and ``f1``, all in [0, 1], and ``statements``,
+    the number in the response. It also has the index of the ``reference`` used, and its statements
+    under ``recalled``, each with its place in the reference, ``label``, ``probability`` of
+    entailment and the ``evidence`` (a place in the response). Units are the response's statements:
+    risk 1 - P(entailment), the label, and evidence in the reference.
 
     The verdict follows the units, so an answer that omits most of the reference and adds nothing is
     supported.

@@ -31,7 +31,7 @@ async def knowledge_bertscore(
     baseline: Baseline | None = None,
     against: Literal["contexts", "reference"] = "contexts",
 ) -> Score:
-    """BERTScore F1 of the response (candidate) with the knowledge (reference).
+    """Compute the BERTScore F1 of the response (candidate) with the knowledge (reference).
 
     Long contexts are read completely, in windows. Of several contexts the one with the best F1
     counts, as one supporting passage is enough.

@@ -42,7 +42,7 @@ def token_f1(response: Sequence[str], knowledge: Sequence[str]) -> float:
 async def knowledge_f1(
     record: Record, evidence: Evidence, *, against: Against = "contexts"
 ) -> Score:
-    """F1 between the bags of tokens of the response and of the knowledge.
+    """Compute the F1 between the bags of tokens of the response and of the knowledge.
 
     Tokens are normalised as in SQuAD: lower case, no ASCII punctuation, no "a", "an", "the", split
     at white space. Several contexts are joined; of several references the best counts; values of
@@ -54,7 +54,7 @@ async def knowledge_f1(
     """
     tokens = normalized_tokens(record.need_answer())
     if not tokens:
-        raise NotApplicable("the response has no words besides articles and punctuation")
+        raise NotApplicable("the response has no words except articles and punctuation")
     docs = documents(record.against(against))
     f1 = over_documents(docs, [token_f1(tokens, normalized_tokens(d.text)) for d in docs])
     return Score.of(1 - f1, raw=f1)

@@ -26,7 +26,7 @@ _PSEUDO_FOUND, _PSEUDO_WORDS = 3, 4
 async def knowledge_precision(
     record: Record, evidence: Evidence, *, against: Against = "contexts"
 ) -> Score:
-    """Share of each sentence's content words that the sources contain.
+    """Compute the share of each sentence's content words that the sources contain.
 
     Words are compared by stem. Function words, citation marks and introductory phrases are ignored.
     All sources are read together.
@@ -35,9 +35,9 @@ async def knowledge_precision(
     found; a sentence without content words has no risk. The response's ``raw`` is the same over all
     its sentences. ``risk = 1 - raw`` for both.
 
-    Source: K-Precision of Adlakha et al. 2023 ("Evaluating correctness and faithfulness of
-    instruction-following models for question answering"), section 4, which counts all tokens of
-    the whole answer.
+    Source: K-Precision, section 4 of Adlakha et al. 2023 ("Evaluating correctness and faithfulness
+    of instruction-following models for question answering"). The paper counts all tokens of the
+    whole answer.
 
     Raises:
         NotApplicable: the response is blank or states nothing, has no content word, or there is no

@@ -45,7 +45,7 @@ async def nli_grounding(
     risk: Literal["nonentailment", "contradiction"] = "nonentailment",
     top: Annotated[int, Field(ge=0, le=1000)] = 8,
 ) -> Score:
-    """1 - the probability that the best window of the sources entails a sentence.
+    """Compute 1 - the probability that the best window of the sources entails a sentence.
 
     Sources are read in windows of whole sentences (about 1200 characters, overlapping by one
     sentence). Each relevant window judges a sentence twice: as a whole, and by each of its two

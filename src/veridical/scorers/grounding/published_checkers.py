@@ -37,7 +37,7 @@ async def alignscore(
     nli: str = "alignscore-large",
     piece: Piece = "sentence",
 ) -> Score:
-    """Mean over sentences of the best alignment with a chunk of the context.
+    """Compute the mean over sentences of the best alignment with a chunk of the context.
 
     A sentence's value is the largest P(aligned) over chunks of the context of about 350 words, by
     the three-class head; the response's is the mean over sentences. ``raw`` (confidence) is in [0,
@@ -71,7 +71,7 @@ async def hhem(
     nli: str = "hhem",
     piece: Piece = "response",
 ) -> Score:
-    """Probability by HHEM that the context supports the response.
+    """Compute HHEM's probability that the context supports the response.
 
     ``raw`` (confidence) is the probability of the class "consistent", in [0, 1], and the risk
     ``1 - raw``.
@@ -101,7 +101,7 @@ async def minicheck(
     nli: str = "minicheck-flan-t5",
     piece: Piece = "sentence",
 ) -> Score:
-    """Probability that the best chunk of the document supports the least supported sentence.
+    """Compute the probability that the document supports the least supported sentence.
 
     A sentence's value is the largest P(supported) over chunks of the document (500 words for
     Flan-T5, 400 tokens for RoBERTa and DeBERTa); the response's is the minimum over sentences, as
@@ -134,7 +134,7 @@ async def critic(
     nli: str = "critic",
     piece: Piece = "response",
 ) -> Score:
-    """Probability by FaithCritic that the response is a hallucination.
+    """Compute FaithCritic's probability that the response is a hallucination.
 
     ``raw`` and risk are the probability of the class "Hallucination" (1 of the checkpoint; 0 is
     "Entailment") of (knowledge, response), in [0, 1].

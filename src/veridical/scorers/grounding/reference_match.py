@@ -44,7 +44,7 @@ _ENTAILMENT, _NEUTRAL, _CONTRADICTION = range(len(LABELS))
     presets={"all", "auto"},
 )
 async def reference_match(record: Record, evidence: Evidence) -> Score:
-    """Risk that the answer does not have the same meaning as a gold answer.
+    """Estimate the risk that the answer and a gold answer differ in meaning.
 
     A short answer is combined with its question into a statement (see
     :func:`~veridical.text.statements.statement`). The risk against one reference is 1 / (1 +
@@ -61,14 +61,14 @@ async def reference_match(record: Record, evidence: Evidence) -> Score:
     - for two statements: 2 (C - E), plus 1.5 if one is the other with words exchanged or moved, or
       if their figures differ.
 
-    E is the larger P(entailment) of the two directions, so a paraphrase that says more or less than
+    E is the larger P(entailment) of the two directions. So a paraphrase that says more or less than
     the gold answer is right (question-dependent equivalence, Bulian et al. 2022). If words are
     exchanged E is the smaller one, as NLI models rely on common words. C is the mean
     P(contradiction) of both directions. Length has no effect. Of several references the one with
     the lowest risk counts.
 
     In an answer of several sentences the one closest to the reference is judged (the last one if
-    the notation decides); E is the maximum over all sentences and the whole answer. Any other
+    the notation decides). E is the maximum over all sentences and the whole answer. Any other
     sentence that exchanges words of the reference is judged too. The answer's risk is the maximum
     of those judged. The other sentences take the answer's risk. They are labelled neutral if the
     answer does not match, else not labelled, as a correct answer may say more than the reference.

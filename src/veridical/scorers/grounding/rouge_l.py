@@ -66,7 +66,7 @@ async def rouge_l(
     against: Against = "reference",
     stat: Literal["f1", "recall", "precision"] = "f1",
 ) -> Score:
-    """ROUGE-L: longest common subsequence of the words of response and source.
+    """Compute ROUGE-L, the longest common subsequence of words of response and source.
 
     Computed by the ``rouge-score`` library (F with beta = 1, no stemming) on
     :class:`UnicodeTokenizer` tokens. Several contexts are joined; of several references the best

@@ -64,11 +64,12 @@ async def sacrebleu(
     against: Against = "reference",
     tokenize: Tokenize = "13a",
 ) -> Score:
-    """Sentence BLEU of the response by the ``sacrebleu`` library with effective order.
+    """Compute the sentence BLEU of the response by the ``sacrebleu`` library.
 
-    ``raw["bleu"]`` is the library's score in [0, 100] and ``raw["signature"]`` the library's own
-    signature, its version included; risk is ``1 - bleu / 100``. Several references are BLEU's own
-    multiple references; several contexts are joined; values of samples are averaged.
+    Effective order is used. ``raw["bleu"]`` is the library's score in [0, 100] and
+    ``raw["signature"]`` the library's own signature, its version included; risk is ``1 - bleu /
+    100``. Several references are BLEU's own multiple references; several contexts are joined;
+    values of samples are averaged.
 
     Args:
         tokenize: a tokenizer of the library that needs no download: ``13a`` (mteval), ``intl``,

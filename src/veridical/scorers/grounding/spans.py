@@ -55,7 +55,7 @@ async def spans(
     top: Annotated[int, Field(ge=0, le=1000)] = 8,
     detector: str | None = None,
 ) -> Score:
-    """Probability that a word of the answer is wrong, and the runs of wrong words.
+    """Compute the probability that each word of the answer is wrong, and the wrong runs.
 
     The NLI model's token head computes it in the forward pass that judges a sentence, on the same
     pairs as ``nli_grounding``. A sentence that occurs verbatim in a source has no wrong word. Of

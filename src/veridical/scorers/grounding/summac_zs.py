@@ -40,7 +40,7 @@ async def summac_zs(
     granularity: Granularity = "sentence",
     contradiction: bool = True,
 ) -> Score:
-    """Best entailment of a sentence by a piece of the document minus its worst contradiction.
+    """Compute a sentence's best entailment by the document minus its worst contradiction.
 
     A sentence's value is ``max_d e(d, s) - max_d c(d, s)`` over the pieces d of the document, as
     premises; the response's is the mean over sentences.
@@ -55,10 +55,10 @@ async def summac_zs(
             contradiction class.
 
     ``raw`` (confidence) is in [-1, 1] and the risk ``(1 - raw) / 2``; without contradiction it is
-    in [0, 1] and the risk ``1 - raw``. The evidence of a sentence is the piece that entails it best
-    or, if the contradiction is larger, the piece that contradicts it most, with that probability
-    and label. The package drops sentences of at most 10 characters; here they count. A short answer
-    is combined with its question into a statement.
+    in [0, 1] and the risk ``1 - raw``. The evidence of a sentence is the piece that entails it
+    best, with that probability and label. If the contradiction is larger, it is the piece that
+    contradicts it most. The package drops sentences of at most 10 characters; here they count. A
+    short answer is combined with its question into a statement.
     """
     sentences = record.need_sentences()
     sources = record.against(against)

@@ -57,29 +57,30 @@ async def support(
     *,
     against: Literal["auto", "samples", "contexts", "reference"] = "auto",
 ) -> Score:
-    """Share of sources that contain the figures, dates, names and negations of each sentence.
+    """Look up the figures, dates, names and negations of each sentence in the sources.
 
-    A figure, amount, date or time is supported if a source states an equal one, in any form and
-    unit, for the same owner (row, column, name or clause). It is also supported if a computation
+    A figure, amount, date or time is supported if a source states an equal one for the same owner
+    (row, column, name or clause). Form and unit may differ. It is also supported if a computation
     that the sentence announces yields it from values of the sources (see
     :func:`~veridical.text.values.compare.findings`). Against samples the support of any item is the
     share of samples that contain it. Against contexts or references it is 1 if any contains it,
-    else 0, or 0.1 for a value that no source has if none has another value in its place. A negation
-    is an item only if some source sentence shares most content words; sources of the opposite
-    polarity do not support it.
+    else 0. It is 0.1 for a value that no source has if no source has another value in its place. A
+    negation is an item only if some source sentence shares most content words; sources of the
+    opposite polarity do not support it.
 
     A sentence's raw value, in [0, 1], is the average of the mean and the minimum support of its
-    items, so that one wrong figure among many is visible and several lower the value further. The
+    items. So one wrong figure among many is visible, and several lower the value further. The
     response's is the mean over sentences that have items. ``risk = 1 - raw`` for both. A sentence
     without items has risk 0, is labelled "nothing to look up" and does not count for the response.
 
-    A sentence is labelled "contradiction" if a source has another value in place of its own,
-    assigns the value to another owner, negates the same words, or has them in another order ("B
-    beat A" for "A beat B"). Its raw value is then 0. It is labelled "figures found" if it has
-    figures and all are found or computed. Items with support under one half are units of level
-    "span", labelled "number", "date", "name", "negation" or "order"; their kind is figure, date,
-    unit, computed, name, negation or order. Evidence is the first mention of each item, with the
-    derivation of a computed value, or the source's own value for a contradicted one.
+    A sentence is labelled "contradiction" if a source has another value in place of its own, or
+    assigns the value to another owner. The same holds if a source negates the same words, or has
+    them in another order ("B beat A" for "A beat B"). Its raw value is then 0. It is labelled
+    "figures found" if it has figures and all are found or computed. Items with support under one
+    half are units of level "span", labelled "number", "date", "name", "negation" or "order"; their
+    kind is figure, date, unit, computed, name, negation or order. Evidence is the first mention of
+    each item, with the derivation of a computed value, or the source's own value for a contradicted
+    one.
 
     Args:
         against: ``auto`` takes contexts if the record has them, else samples, else reference.

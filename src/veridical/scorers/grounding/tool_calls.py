@@ -66,7 +66,7 @@ async def tool_calls(
     nli: str | None = None,
     llm: str | None = None,
 ) -> Score:
-    """Risk that a tool call is wrong, by its schema and the conversation before it.
+    """Estimate the risk that a tool call is wrong, by its schema and the conversation.
 
     Calls are those of the prompt's messages and of the column ``tool_calls`` (the answer's own
     calls, in OpenAI's form). Tool definitions of OpenAI or Anthropic are in the column ``tools``;

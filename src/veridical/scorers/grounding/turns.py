@@ -43,12 +43,12 @@ async def turns(
     top: Annotated[int, Field(ge=0, le=1000)] = 8,
     nli: str | None = None,
 ) -> Score:
-    """Faithfulness of each turn of a conversation to the contexts and tool results before it.
+    """Judge each turn of a conversation by the contexts and tool results before it.
 
     Turns are the prompt's messages of the role ``assistant`` that have a text, and the response.
-    Each is judged as ``nli_grounding`` judges a response, by the contexts and by the tool results
-    before it (messages of the role ``tool``, or ``tool_result`` blocks). A context that is a tool's
-    result, or part of one, counts only for turns after that result.
+    Each is judged as ``nli_grounding`` judges a response, by the contexts and by the earlier tool
+    results. Those are messages of the role ``tool``, or ``tool_result`` blocks. A context that is a
+    tool's result, or part of one, counts only for turns after that result.
 
     Args:
         users: count earlier messages of users as a source.
@@ -65,8 +65,8 @@ async def turns(
     ``end`` and ``text`` in the ``context`` or the text of the ``message`` with that index. Units
     are the response's sentences, with evidence in contexts.
 
-    The verdict of a record covers its response only, and the error may be in an earlier turn, so
-    this score does not affect it.
+    The verdict of a record covers its response only. As the error may be in an earlier turn, this
+    score does not affect it.
 
     Raises:
         NotApplicable: the prompt has no earlier turn and no tool result; no turn can be judged; or

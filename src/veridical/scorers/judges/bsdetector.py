@@ -40,7 +40,7 @@ async def bsdetector(
     beta: Weight = 0.7,
     fences: bool = True,
 ) -> Score:
-    """Agreement of samples with the answer, combined with the model's self-reflection.
+    """Combine the agreement of samples with the answer and the model's self-reflection.
 
     Args:
         llm: endpoint for the reflection; the run's default if None. The method uses the model that
@@ -50,8 +50,8 @@ async def bsdetector(
         beta: weight of O against the self-reflection S: C = beta * O + (1 - beta) * S.
         fences: put delimiters around quoted text; false sends the questions as published.
 
-    S is the mean over two questions, "is it correct?" and "are you really sure?", answered with (A)
-    correct = 1, (B) incorrect = 0 or (C) not sure = 0.5.
+    S is the mean over two questions: "is it correct?" and "are you really sure?". The answers are
+    (A) correct = 1, (B) incorrect = 0 or (C) not sure = 0.5.
 
     ``raw`` has O and its two parts, S and both verdicts, and ``confidence`` = C, in [0, 1];
     ``risk`` is 1 - C.

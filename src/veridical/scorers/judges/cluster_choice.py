@@ -42,12 +42,12 @@ async def cluster_choice(
     cluster: Cluster = "mutual",
     fences: bool = True,
 ) -> Score:
-    """Probability that a model chooses the response's meaning among those of all answers.
+    """Compute the probability that a model chooses the response's meaning among all.
 
     The response and the samples are clustered by meaning, as in ``semantic_sets``. The first answer
-    of each cluster is a lettered option; the last option is "None of the above". The model is asked
-    for the correct one, in this order and in reverse, so that a position bias cancels out; the
-    published code uses the first order only. Two samples are enough.
+    of each cluster is a lettered option; the last option is "None of the above". The model chooses
+    the correct one, in this order and in reverse, which cancels a position bias. The published code
+    uses the first order only. Two samples are enough.
 
     Args:
         llm: endpoint to call, in the method the model that answered; the run's default if None.

@@ -51,7 +51,7 @@ async def g_eval(
     draws: Draws = 20,
     fences: bool = True,
 ) -> Score:
-    """Expected score of a form: the sum over scores s of p(s) * s.
+    """Compute the expected score of a form: the sum over scores s of p(s) * s.
 
     Args:
         template: ``g_eval_consistency`` (for a summary with its contexts), ``g_eval_coherence``,

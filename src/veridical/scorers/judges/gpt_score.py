@@ -43,7 +43,7 @@ async def gpt_score(
     template: PromptName = "gpt_score_factuality",  # type: ignore[assignment]
     proxy: str | None = None,
 ) -> Score:
-    """Mean log-probability of the answer's tokens after a request for a good answer.
+    """Compute the mean log-probability of the answer's tokens after an instruction.
 
     Args:
         template: the instruction: ``gpt_score_factuality``, ``gpt_score_consistency``,

@@ -60,7 +60,7 @@ async def judge(
     max_tokens: Tokens | None = None,
     draw: Draw = 0,
 ) -> Score:
-    """Verdict of a language model on the answer, requested by a template.
+    """Request a language model's verdict on the answer by a template.
 
     Args:
         template: a template of the package (``veridical prompts`` lists them), or a TOML file. It
@@ -78,11 +78,11 @@ async def judge(
             ``token`` only those of the verdict.
         draw: index of the answer; another index repeats the same request.
 
-    ``raw`` has the judge's ``answer``; its ``value`` on the paper's scale and its origin
-    (``probability``: the expected value over the answers' token probabilities; ``text``: without
-    them); the ``probabilities`` and the mass ``outside`` the answers; and ``confidence`` in [0, 1],
-    the value mapped linearly from worst to best. ``risk`` is 1 - confidence. A template with
-    ``{sample}`` is sent once per sample, and the means count.
+    ``raw`` has the judge's ``answer`` and its ``value`` on the paper's scale. The value's origin is
+    ``probability``, the expected value over the answers' token probabilities, or ``text`` without
+    them. ``raw`` also has the ``probabilities``, the mass ``outside`` the answers, and
+    ``confidence`` in [0, 1], the value mapped linearly from worst to best. ``risk`` is 1 -
+    confidence. A template with ``{sample}`` is sent once per sample, and the means count.
 
     A reply without a clear verdict is requested once more, with the rule restated (not with
     ``form=published``). If that fails too, or the reply is cut or refused, the score is failed and

@@ -122,7 +122,7 @@ async def panel(
     repeats: Repeats = 1,
     temperature: Temperature = 0.0,
 ) -> Score:
-    """Combined verdict of several judges, which are called in parallel.
+    """Combine the verdicts of several judges, which are called in parallel.
 
     Args:
         judges: names separated by commas: endpoints, or ``self`` for the run's LLM, each optionally
@@ -139,8 +139,8 @@ async def panel(
 
     ``raw`` has the combined ``confidence``, in [0, 1], the ``range`` of the judges' confidences
     (maximum - minimum), and each judge's confidence; ``risk`` is 1 - confidence. With ``repeats``
-    it also has ``flips``, the share of pairs of a judge's repeats with different answers, per judge
-    and as the mean over judges.
+    it also has ``flips``, the share of pairs of a judge's repeats that differ, per judge and on
+    average.
     """
     sitting = seats(judges)
     options: dict[str, Any] = {"explanations": explanations, "fences": fences}

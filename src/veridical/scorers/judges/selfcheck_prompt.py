@@ -60,7 +60,7 @@ async def selfcheck_prompt(
     form: Form = "schema",
     fences: bool = True,
 ) -> Score:
-    """Mean over samples of a language model's verdict that a sample does not support a sentence.
+    """Compute the mean over samples of an LLM's verdicts of missing support for a sentence.
 
     The model judges every sentence against every sample. All sentences of one sample follow each
     other, so that servers cache the sample. Yes counts 0 and No 1; with token probabilities the
@@ -78,7 +78,7 @@ async def selfcheck_prompt(
             counts 0.5, as in the paper.
         form, fences: as in ``judge``.
 
-    A sentence's ``raw`` and risk are that mean, in [0, 1]; its evidence is the closest sentence of
+    A sentence's ``raw`` and risk are that mean, in [0, 1]. Its evidence is the closest sentence of
     each of the (up to 3) least supportive samples. The response's ``risk`` is the mean over
     sentences. ``raw`` has this risk, the number of ``unclear`` verdicts and the first of their
     texts.

@@ -1,4 +1,4 @@
-"""SelfCheckGPT with question answering (Manakul et al. 2023, section 5.2 and appendix B)."""
+"""SelfCheckGPT with question answering (Manakul et al. 2023, section 5.2)."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ async def selfcheck_qa(
     reader: str = "potsawee/longformer-large-4096-answering-race",
     answerability: str = "potsawee/longformer-large-4096-answerable-squad2",
 ) -> Score:
-    """Agreement of samples and response on multiple-choice questions about a sentence.
+    """Compare samples and response by multiple-choice questions about each sentence.
 
     Args:
         method: ``bayes_with_alpha`` is the probability that the sentence is non-factual given the
@@ -105,8 +105,8 @@ async def selfcheck_qa(
         writer, distractor, reader, answerability: hub id or folder of each checkpoint, with
             ``?revision=COMMIT`` to pin one.
 
-    A sentence's ``raw`` is the mean over its questions, and its evidence the sentence closest to
-    the question in each of the (up to 3) sources that answer differently. The response's
+    A sentence's ``raw`` is the mean over its questions. Its evidence is the sentence closest to the
+    question in each of the (up to 3) sources that answer differently. The response's
     ``inconsistency`` is the mean over sentences. ``raw`` has it, every question with its result,
     and the ``systems`` (models by name, or prompts with their versions). The risk equals the
     inconsistency, or 1 - exp(-raw) for ``kl``. A sentence without a question has no risk and does

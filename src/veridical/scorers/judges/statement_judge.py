@@ -64,18 +64,18 @@ async def statement_judge(
     llm: str | None = None,
     fences: bool = True,
 ) -> Score:
-    """Probability that a statement is false according to the sources, by a language model.
+    """Estimate by a language model the probability that a statement is false.
 
     It is designed for models of one to a few billion parameters: no instructions, no examples, no
     reasons, and an answer of one token. Each sentence is shown with the question it answers, after
-    the document, which is processed once for all sentences. The model is asked if the whole
-    statement is true according to the document, with "Answer Yes or No" and "Answer No or Yes", so
-    that an order bias cancels out. The risk is a logistic function, fitted on public labels, of the
-    mean log-odds of no against yes over both. Without token probabilities the answer counts with
-    probability 0.9.
+    the document, which is processed once for all sentences. The question is if the whole statement
+    is true according to the document. It ends once with "Answer Yes or No" and once with "Answer No
+    or Yes", so that an order bias cancels out. The risk is a logistic function, fitted on public
+    labels, of the mean log-odds of no against yes over both. Without token probabilities the answer
+    counts with probability 0.9.
 
     A checker trained for the task (``--llm local:checker-0.5b``) is called once per sentence, and
-    may also answer Unknown; its risk is a logistic function with its own calibration.
+    may also answer Unknown. Its risk is a logistic function with its own calibration.
 
     Args:
         against: the document: all contexts, references or samples together. ``auto`` takes the
@@ -86,7 +86,7 @@ async def statement_judge(
     LLM calls per sentence: 2, or 1 with a trained checker. For documents over 6 000 bytes each
     statement is shown the relevant windows.
 
-    A sentence's ``raw`` is its risk, in [0, 1]; it is labelled ``supported`` under 0.5, else
+    A sentence's ``raw`` is its risk, in [0, 1]. It is labelled ``supported`` under 0.5, else
     ``unsupported``, or ``contradicted`` if a checker answers No rather than Unknown. Its evidence
     is the closest sentence of the sources. The response's ``risk`` is the maximum. ``raw`` also has
     the mean ``log_odds`` of each sentence.

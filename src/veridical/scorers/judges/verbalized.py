@@ -29,7 +29,7 @@ async def verbalized(
     llm: str | None = None,
     fences: bool = True,
 ) -> Score:
-    """Probability, stated by the model after its answer, that the answer is correct.
+    """Request the probability that the answer is correct, as stated by the model.
 
     Args:
         template: ``verbalized`` asks for a number from 0 to 1, ``verbalized_phrases`` for one of

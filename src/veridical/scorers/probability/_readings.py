@@ -132,7 +132,7 @@ async def _prompt(record: Record, evidence: Evidence, proxy: str, condition: Con
 
 
 def conversation(record: Record, contexts: bool) -> list[dict[str, Any]]:
-    """Return the messages that the response answers; empty if the record has none.
+    """Return the messages that the response answers; empty without any in the record.
 
     Args:
         contexts: prepend to the last message the contexts that no message contains.

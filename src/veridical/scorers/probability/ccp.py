@@ -59,15 +59,14 @@ async def ccp(
     proxy: str | None = None,
     condition: Condition = "all",
 ) -> Score:
-    """Probability of each claim's content among alternatives of the same kind.
+    """Compute the probability of each claim's content among alternatives of the same kind.
 
     A model may be uncertain of the next word or the topic and still be certain of the fact. At each
     token of a content word an NLI model compares the k likeliest tokens with the chosen word, in
     both directions. The token's value is P(equivalent alternatives) / P(equivalent or contradicting
-    alternatives); the chosen token counts as equivalent. Neutral alternatives are of another kind
-    and do not count, nor do those that entail in one direction and contradict in the other. A
-    claim's confidence is the product over its tokens. Function words and punctuation count as
-    certain.
+    alternatives); the chosen token counts as equivalent. Neutral alternatives differ in kind and do
+    not count, nor do those that entail in one direction and contradict in the other. A claim's
+    confidence is the product over its tokens. Function words and punctuation count as certain.
 
     Args:
         k: number of likeliest tokens to compare, including the chosen one.

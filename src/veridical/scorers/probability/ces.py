@@ -79,7 +79,7 @@ async def ces(
     proxy: str | None = None,
     condition: Condition = "all",
 ) -> Score:
-    """Rank of the mean and the maximum token entropy among those of a reference.
+    """Rank the mean and the maximum token entropy among those of a reference.
 
     F is the share of the reference's tokens whose entropy is not larger. The score is
     ``sqrt(F(mean) F(max))``, the geometric mean of F at the mean and at the maximum of the

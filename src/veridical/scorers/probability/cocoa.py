@@ -31,7 +31,7 @@ async def cocoa(
     proxy: str | None = None,
     condition: Condition = "all",
 ) -> Score:
-    """Mean similarity of the response to the samples, times its sequence probability.
+    """Multiply the mean similarity to the samples by the response's sequence probability.
 
     The similarity is ``0.5 + cos / 2`` of their embeddings, as in the UQLM package.
 

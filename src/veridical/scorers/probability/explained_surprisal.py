@@ -44,7 +44,7 @@ _UNEXPLAINED = 0.5
 async def explained_surprisal(
     record: Record, evidence: Evidence, *, against: Against = "samples", proxy: str | None = None
 ) -> Score:
-    """Share of the surprisal of names, numbers and dates that the sources leave unexplained.
+    """Compute the surprisal of names, numbers and dates that the sources leave unexplained.
 
     A language model reads the response twice: alone, and after the sources. The explained share of
     a token t is its pointwise mutual information with the sources divided by its surprisal: ``1 -

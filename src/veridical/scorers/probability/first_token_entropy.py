@@ -30,9 +30,9 @@ async def first_token_entropy(
     proxy: str | None = None,
     condition: Condition = "all",
 ) -> Score:
-    """Entropy of the k likeliest tokens at the answer's first content word.
+    """Compute the entropy of the k likeliest tokens at the answer's first content word.
 
-    It is designed for one greedy short answer to a factual question: a model that does not know the
+    It is designed for one greedy short answer to a factual question. A model that does not know the
     answer is uncertain at its first word. The k probabilities are normalised, and their entropy is
     divided by log k; if fewer than k are known, k is their number. Quotation marks, articles, other
     function words ("It is") and words of the question are skipped. An answer without other words is

@@ -1,4 +1,4 @@
-"""P(True): the model's own probability that the answer is right (Kadavath et al. 2022)."""
+"""P(True): the model's own probability of correctness (Kadavath et al. 2022)."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ async def p_true(
     show_samples: bool = True,
     fences: bool = True,
 ) -> Score:
-    """Probability that a model answers True when asked if the answer is true or false.
+    """Compute the probability that a model answers True when asked if the answer is true.
 
     The prompt is UQLM's; a reply of one word is allowed.
 
@@ -44,8 +44,8 @@ async def p_true(
         fences: put delimiters around quoted text; false sends the prompt as published.
 
     ``raw`` is P(True) / (P(True) + P(False)) over the tokens at the verdict, if the server returns
-    both. If it returns only one of the two, ``raw`` is P(True) or 1 - P(False), UQLM's formula;
-    without probabilities it is 1 or 0 by the text. ``risk`` is 1 - raw. A reply that is neither
+    both. If it returns only one of the two, ``raw`` is P(True) or 1 - P(False), UQLM's formula.
+    Without probabilities it is 1 or 0 by the text. ``risk`` is 1 - raw. A reply that is neither
     True nor False is requested once more. If that fails too, or the reply is cut or refused, the
     score is failed and keeps the text.
 

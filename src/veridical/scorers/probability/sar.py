@@ -1,4 +1,4 @@
-"""SAR: entropy weighted by relevance of tokens and answers (Duan et al. 2024)."""
+"""SAR: entropy weighted by relevance (Duan et al. 2024)."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ from veridical.text.words import content_spans
 async def token_sar(
     record: Record, evidence: Evidence, *, proxy: str | None = None, condition: Condition = "all"
 ) -> Score:
-    """Surprisal of the response's tokens, weighted by their relevance to its meaning.
+    """Weight the surprisal of the response's tokens by their relevance to its meaning.
 
     The formula is ``raw = -sum_t r_t log p_t``, with shares ``r_t`` that sum to 1. A word's
     relevance is ``1 - s`` with ``s = 0.5 + cos / 2``, the similarity of the response's embeddings
-    with and without the word; the tokens of a word share it equally. Only content words with a
+    with and without the word. The tokens of a word share it equally. Only content words with a
     letter or a figure are removed in turn, as each needs an embedding; other words have no share.
     If no word is relevant, all tokens have equal weights. The published method removes single
     tokens and judges both texts after the prompt.
@@ -85,7 +85,7 @@ async def sar(
     proxy: str | None = None,
     condition: Condition = "all",
 ) -> Score:
-    """Surprisal of the answers, lowered for answers that are similar to probable ones.
+    """Compute the surprisal of the answers, lowered for those similar to probable ones.
 
     With ``p_i = exp(-T_i)``, where T is the ``token_sar`` of an answer, ``raw = -mean_i log(p_i +
     (1 / lam) sum_(j != i) p_j s_ij)``, where ``s = 0.5 + cos / 2`` is the similarity of the
@@ -136,8 +136,8 @@ async def token_shares(evidence: Evidence, readings: Sequence[TokenReading]) -> 
     """Return the (n,) token shares of each text, summing to 1, with one embedding request.
 
     A content word's relevance is ``(1 - cos) / 2`` of the embeddings of the text with and without
-    it. Its tokens share it equally; tokens of other words have none. If no word is relevant, all
-    tokens have the same share.
+    it. Its tokens share it equally; tokens of other words have no share. If no word is relevant,
+    all tokens have the same share.
     """
     words = [content_spans(reading.text) for reading in readings]
     texts = []

@@ -47,7 +47,7 @@ async def avg_entropy(
     proxy: str | None = None,
     condition: Condition = "all",
 ) -> Score:
-    """Mean over a sentence's tokens of the entropy of the model's prediction.
+    """Compute the mean over a sentence's tokens of the model's prediction entropy.
 
     Args:
         form: ``entropy`` is H in nats; ``perplexity`` is 2^(H in bits), as in eq. 13 and
@@ -83,7 +83,7 @@ async def max_entropy(
     proxy: str | None = None,
     condition: Condition = "all",
 ) -> Score:
-    """Maximum over a sentence's tokens of the entropy of the model's prediction.
+    """Compute the maximum over a sentence's tokens of the model's prediction entropy.
 
     Args:
         form: ``entropy`` is H in nats; ``perplexity`` is 2^(H in bits), as in eq. 13 and
@@ -124,7 +124,7 @@ async def token_negentropy(
     proxy: str | None = None,
     condition: Condition = "all",
 ) -> Score:
-    """1 - the normalised entropy of the k likeliest tokens at each token.
+    """Compute 1 - the normalised entropy of the k likeliest tokens at each token.
 
     The entropy is that of the k normalised probabilities, divided by log k. If fewer than k are
     known, k is their number; tokens with fewer than two do not count. (UQLM, with k = 15, drops
@@ -161,7 +161,7 @@ async def token_negentropy(
 async def probability_margin(
     record: Record, evidence: Evidence, *, proxy: str | None = None, condition: Condition = "all"
 ) -> Score:
-    """Mean difference between the probabilities of the two likeliest tokens.
+    """Compute the mean difference between the probabilities of the two likeliest tokens.
 
     Tokens with fewer than two known alternatives do not count.
 
@@ -195,7 +195,7 @@ async def self_certainty(
     proxy: str | None = None,
     condition: Condition = "all",
 ) -> Score:
-    """Mean over tokens of KL(uniform || p), where p is the model's distribution.
+    """Compute the mean over tokens of KL(uniform || p), p being the model's distribution.
 
     The formula is ``KL = -(1/V) sum_v log(V p_v)`` over the V tokens of the vocabulary.
     Log-probabilities are known for the likeliest tokens only; the remaining probability (at least
@@ -258,7 +258,7 @@ async def boosted_prob(
     proxy: str | None = None,
     condition: Condition = "all",
 ) -> Score:
-    """Mean probability of the tokens, where dominant tokens share their probability.
+    """Compute the mean probability of the tokens, where dominant tokens share theirs.
 
     A token may be improbable only because several are acceptable. At each token the known
     probabilities are sorted, p1 >= p2 >= ...; the dominant tokens are those up to the last i with

@@ -28,7 +28,7 @@ from veridical.scorers.probability._units import (
 async def avg_logprob(
     record: Record, evidence: Evidence, *, proxy: str | None = None, condition: Condition = "all"
 ) -> Score:
-    """Mean of -log p over a sentence's tokens.
+    """Compute the mean of -log p over a sentence's tokens.
 
     Args:
         proxy: language model that reads the response; None takes the record's own ``logprobs``.
@@ -52,7 +52,7 @@ async def avg_logprob(
 async def max_logprob(
     record: Record, evidence: Evidence, *, proxy: str | None = None, condition: Condition = "all"
 ) -> Score:
-    """Maximum of -log p over a sentence's tokens.
+    """Compute the maximum of -log p over a sentence's tokens.
 
     Args:
         proxy: language model that reads the response; None takes the record's own ``logprobs``.
@@ -81,7 +81,7 @@ async def max_logprob(
 async def min_probability(
     record: Record, evidence: Evidence, *, proxy: str | None = None, condition: Condition = "all"
 ) -> Score:
-    """Probability of the least likely token of the response.
+    """Return the probability of the least likely token of the response.
 
     Args:
         proxy: language model that reads the response; None takes the record's own ``logprobs``.
@@ -115,7 +115,7 @@ async def sequence_probability(
     proxy: str | None = None,
     condition: Condition = "all",
 ) -> Score:
-    """Probability of the response: geometric mean or product of its tokens' probabilities.
+    """Compute the response's probability: mean or product of its tokens' probabilities.
 
     Args:
         length_normalize: use the geometric mean of the tokens' probabilities, exp(mean log p),
@@ -154,7 +154,7 @@ async def sequence_probability(
 async def perplexity(
     record: Record, evidence: Evidence, *, proxy: str | None = None, condition: Condition = "all"
 ) -> Score:
-    """Perplexity of the response: exp of the mean of -log p over its tokens.
+    """Compute the perplexity of the response: exp of the mean of -log p over its tokens.
 
     Args:
         proxy: language model that reads the response; None takes the record's own ``logprobs``.
@@ -192,7 +192,7 @@ async def monte_carlo_probability(
     proxy: str | None = None,
     condition: Condition = "all",
 ) -> Score:
-    """Mean over the response and the samples of their sequence probabilities.
+    """Compute the mean sequence probability of the response and the samples.
 
     Args:
         length_normalize: use the geometric mean of an answer's token probabilities; if false, their

@@ -1,4 +1,4 @@
-"""Structured texts: JSON, YAML, XML, tables and lines of names and values, with places."""
+"""Structured texts with places: JSON, YAML, XML, tables and named lines."""
 
 from veridical.text.structure.answers import (
     AnswerUnit,

@@ -69,9 +69,9 @@ def check_value(asked: AskedValue, text: str) -> Found:
     """Look up a value of an answer in ``text``.
 
     The text supports a value in a sentence with the name of its row and a word of its own name
-    nearby, if no other value of the kind is possible. It contradicts a value if the row of that
-    name has another value, if the value occurs only next to names of other rows, or if the sentence
-    with most of the row's values has another one.
+    nearby. No other value of the kind may be possible. It contradicts a value if the row of that
+    name has another value, or if the value occurs only next to names of other rows. The same holds
+    if the sentence with most of the row's values has another one.
     """
     leaf = asked.leaf
     if len(text) > _MAX_TEXT_CHARACTERS or len(leaf.value.split()) > _MAX_VALUE_WORDS:

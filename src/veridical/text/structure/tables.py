@@ -29,7 +29,7 @@ class TableCell(NamedTuple):
 
 
 class TextTable(NamedTuple):
-    """A table at ``[start:end]``; ``header`` is empty if there is none."""
+    """A table at ``[start:end]``; ``header`` is empty without one."""
 
     form: Literal["markdown", "html", "delimited"]
     start: int

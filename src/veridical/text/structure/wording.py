@@ -168,5 +168,5 @@ def capital(text: str) -> str:
 
 
 def closed(text: str) -> str:
-    """Add a full stop to ``text`` if it has none."""
+    """Add a full stop to ``text`` if it is missing."""
     return text if text.rstrip(" \"'”’)*_").endswith((".", "!", "?", "。")) else f"{text}."

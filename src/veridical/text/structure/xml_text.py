@@ -48,7 +48,7 @@ class _Open:
 
 
 def find_xml(text: str, start: int = 0, stop: int | None = None) -> XmlText | None:
-    """Parse the XML document at the start of ``text[start:stop]``; None if there is none.
+    """Parse the XML document at the start of ``text[start:stop]``, or return None.
 
     Repeated elements become arrays. HTML elements are prose.
     """

@@ -93,7 +93,7 @@ class _Goal(NamedTuple):
     """A target amount of a derivation, with tolerance ``slack``.
 
     A result is first compared as a float with the bounds ``low`` and ``high``, which allow for
-    rounding; if it lies between them, the exact amount decides.
+    rounding. If it lies between them, the exact amount decides.
     """
 
     amount: Fraction

@@ -91,7 +91,7 @@ class Value:
         return bool(self.dates) and all(m is None and d is None for _, m, d in self.dates)
 
     def comparable(self, other: Value) -> bool:
-        """Return True if both are of the same kind, so that one may replace the other."""
+        """Return True if one may replace the other, as both have the same kind."""
         if self.kind == "identifier" or other.kind == "identifier":
             return self.kind == other.kind and shape(self.key) == shape(other.key)
         if self.kind == "version" or other.kind == "version":
@@ -290,7 +290,7 @@ def _near(x: Fraction, y: Fraction, a: Amount, b: Amount, loose: bool) -> bool:
         return True
     if a.unit != b.unit and a.dimension != "money" and gap <= size * _ACROSS_SYSTEMS:
         return True
-    # a rounded value: the nearest with so many digits, of one that has more
+    # a rounded value: the nearest with this many digits, of one that has more
     if gap <= a.step and a.step > b.step:
         return gap <= size * (_FINE_ROUNDING if a.step < size * _FINE_ROUNDING else _ROUNDING)
     return False
