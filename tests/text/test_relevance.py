@@ -27,7 +27,7 @@ def test_the_earliest_of_equals():
     assert MostAbout([["a"], ["b"]]).place(["x"]) == 0
     assert MostAbout([["a"], ["b"]]).place([]) == 0
     assert MostAbout([["b"], ["a"], ["a"]]).place(["a"]) == 1
-    with pytest.raises(ValueError, match="no candidate"):
+    with pytest.raises(ValueError, match="candidates must not be empty"):
         MostAbout([]).place(["a"])
 
 
@@ -55,7 +55,7 @@ def test_candidates_read_once_answer_for_many_units():
     units = [["Born", "in", "Rome"], ["1912"], ["rain"], ["nothing"], [], ["In"]]
     assert [about.place(u) for u in units] == [1, 0, 2, 0, 0, 0]
     assert [about.place(u) for u in units] == [MostAbout(candidates).place(u) for u in units]
-    with pytest.raises(ValueError, match="no candidate"):
+    with pytest.raises(ValueError, match="candidates must not be empty"):
         MostAbout([])
 
 

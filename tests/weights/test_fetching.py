@@ -74,10 +74,10 @@ def test_what_came_before_a_hub_broke_off_is_kept(hub: Hub, tmp_path: Path) -> N
     [
         (404, {}, b"", "HTTP 404"),
         (416, {}, b"", "HTTP 416"),
-        (200, {"Content-Encoding": "gzip"}, gzip.compress(WHOLE), "packed as 'gzip'"),
-        (200, {}, b"<html>please sign in", "another file than .* it has 20 bytes"),
-        (200, {}, WHOLE + b"!", "another file than"),
-        (200, {}, b"!" + WHOLE[1:], "another file than .*part 1 of 3: its sha256 is"),
+        (200, {"Content-Encoding": "gzip"}, gzip.compress(WHOLE), "content coding 'gzip'"),
+        (200, {}, b"<html>please sign in", "not the known file .* it has 20 bytes"),
+        (200, {}, WHOLE + b"!", "not the known file"),
+        (200, {}, b"!" + WHOLE[1:], "not the known file .*part 1 of 3: its sha256 is"),
         (200, {"Content-Length": ""}, b"<html>please sign in", "ends after 20 of"),
         (200, {"Content-Length": "9" * 30}, WHOLE, "bad Content-Length"),
     ],
@@ -248,10 +248,10 @@ def test_the_file_itself(brought: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("changed", "told"),
     [
-        (WHOLE[:-1], "another file than .* has 126,802 bytes, not 126,803"),
-        (WHOLE * 2, "another file than"),
-        (b"", "another file than"),
-        (WHOLE[:-1] + b"!", "another file than .*part 3 of 3: its sha256 is"),
+        (WHOLE[:-1], "not the known file .* has 126,802 bytes, not 126,803"),
+        (WHOLE * 2, "not the known file"),
+        (b"", "not the known file"),
+        (WHOLE[:-1] + b"!", "not the known file .*part 3 of 3: its sha256 is"),
     ],
 )
 def test_another_file_is_not_kept(brought: Path, tmp_path: Path, changed: bytes, told: str) -> None:
