@@ -1,4 +1,4 @@
-"""Stop hook of Claude Code: checks the agent's last answer against tool results.
+"""Claude Code stop hook: checks the last answer against tool results.
 
 The agent starts it with a JSON object on standard input, whose ``transcript_path`` names the
 conversation as JSON lines. Tool results are the sources; the question is the user's last message.

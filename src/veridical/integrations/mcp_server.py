@@ -47,8 +47,8 @@ Query = Annotated[str, Field(min_length=1, max_length=2_000, description="Search
 INSTRUCTIONS = (
     "Checks whether text follows from sources. Before you give an answer that rests on documents "
     "or tool results, call check_answer with those texts as sources, and correct what it calls "
-    "contradicted or unsupported. unclear means that something speaks against it, not enough to "
-    "say so: look at it. unchecked means that nothing was found out: it is not good news."
+    "contradicted or unsupported. unclear means that the evidence against it is not "
+    "conclusive: look at it. unchecked means that nothing was found out: it is not good news."
 )
 
 

@@ -1,4 +1,6 @@
-"""Phoenix export of a run's scores as span annotations; repeated pushes replace them."""
+"""Phoenix export of a run's scores as span annotations.
+
+Repeated pushes replace them."""
 
 from __future__ import annotations
 

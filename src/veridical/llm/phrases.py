@@ -164,7 +164,7 @@ def label_anywhere(names: str) -> re.Pattern[str]:
 
 
 def own_quotes(names: str) -> re.Pattern[str]:
-    """Return a pattern of quotation marks that are no quotation.
+    """Return a pattern of quotation marks around the judge's own words.
 
     These are a label at the beginning of a line with a short text, both optionally in marks, or a
     first line that is one in marks.

@@ -58,8 +58,8 @@ class RejectionNoise:
     def floor(self) -> tuple[float, float]:
         """Return the lowest calls in flight and calls per second needed to test for load.
 
-        Until the test is made, a lower load is unnecessary. Zeros once it is made, or if so many
-        calls are rejected that no test is needed.
+        Until the test is made, a lower load is unnecessary. Zeros once it is made, or if many
+        calls are rejected.
         """
         if self._left or not self._blocks:
             return 0.0, 0.0

@@ -84,7 +84,7 @@ def visible(reply: str, begin: int, own_quotes: re.Pattern[str]) -> Visible:
     """Normalise ``reply`` from ``begin`` on, where its reasoning ends.
 
     Args:
-        own_quotes: pattern of marks that are no quotation: around a label and its verdict.
+        own_quotes: pattern of marks around own words: around a label and its verdict.
     """
     folded, places = _folded(reply, begin)
     text = "".join(folded)

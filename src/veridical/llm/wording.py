@@ -24,7 +24,7 @@ def meaning(
 
     Args:
         trouble: its class.
-        status: of the HTTP reply; None if there was none.
+        status: of the HTTP reply; None without a reply.
         message: the server's words, or the client's.
         model: the server's name of it.
         key: the variable that contains the key; None if no key is sent.

@@ -15,7 +15,7 @@ _NAME = re.compile(r"[0-9a-f]{16}")
 class Writers:
     """Processes that write to the journal ``path``.
 
-    Each locks a file of its own in a folder beside it; the lock ends with a killed process.
+    Each locks a file of its own in a folder next to it; the lock ends with a killed process.
     """
 
     def __init__(self, path: Path) -> None:

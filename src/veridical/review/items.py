@@ -221,7 +221,7 @@ def _unit(unit: Unit, fact: Any) -> UnitPlace:
 
 
 def _told_apart(asked: list[AskedUnit]) -> list[AskedUnit]:
-    """Number the equal units."""
+    """Count earlier equal units of each unit."""
     seen: Counter[UnitPlace] = Counter()
     out = []
     for unit, deciding in asked:

@@ -1,4 +1,4 @@
-"""Shard workers: one process or several, each shard by one at a time.
+"""Shard workers: one process or several.
 
 A shard is claimed in its store (:mod:`veridical.scale.place`). A killed process loses it, and the
 next one resumes it. Workers are independent, so they may be killed and started at any time.

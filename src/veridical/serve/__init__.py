@@ -1,1 +1,1 @@
-"""HTTP servers: checks, jobs, the guard proxy, and the pages of runs and reviews."""
+"""HTTP servers: checks, jobs, guard proxy, and pages."""

@@ -1,4 +1,4 @@
-"""Payment for the LLM calls of requests and jobs, from a key's daily budget."""
+"""Payment for LLM calls from a key's daily budget."""
 
 from __future__ import annotations
 

@@ -273,7 +273,7 @@ class Secured:
 
 
 def _unpacked(scope: Scope, body: bytearray, limits: Limits) -> bytes:
-    """Decompress the body, and remove the headers of its compression.
+    """Decompress the body and remove the headers of its compression.
 
     Raises:
         Problem: it is too long, or its compression is not supported.

@@ -67,7 +67,7 @@ class RejectionHandling:
     """Handling of rejected sentences.
 
     Attributes:
-        rewrite: returns the replacement of a sentence; None if there is none.
+        rewrite: returns the replacement of a sentence; None to leave it out.
         again: regenerates the rest of an answer after its released text.
     """
 

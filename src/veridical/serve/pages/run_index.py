@@ -257,7 +257,7 @@ class RunIndex:
         """Return the figures of tune: name and value of each, and its components.
 
         Raises:
-            UsageError: there are none.
+            UsageError: the entry has no such figures.
         """
         entry = self.entry(key)
         if entry.kind != "tune":

@@ -47,7 +47,7 @@ def view_app(
 
     Args:
         engine: checks pasted answers.
-        llm: name of the engine's LLM, which answers prompts; None if there is none.
+        llm: name of the engine's LLM, which answers prompts; None without one.
     """
     from starlette.responses import JSONResponse, Response, StreamingResponse
 

@@ -1,4 +1,4 @@
-"""Benchmark result with its views: text, Markdown, HTML, JSON, CSV, LaTeX, data frames."""
+"""Benchmark result with its views, from text to data frames."""
 
 from __future__ import annotations
 

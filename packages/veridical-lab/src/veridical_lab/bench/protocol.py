@@ -141,13 +141,13 @@ def bind(
     answer: str | None = None,
     paper_forms: bool = False,
 ) -> tuple[list[BoundScorer], list[str]]:
-    """The scorers to run on a suite, and the keys of those that make the record's one risk.
+    """Return the scorers to run on a suite, and the keys of those in the combined risk.
 
-    Scorers that can choose are set to ``against``, where that is given. Else named ones are set to
-    compare with what the suite has, where their default would not apply or would take now one
-    thing and now another, and nothing else is asked for. By default it is what ``check`` would
-    use, and those scorers that can be set so once more; the risk is made as ``check`` makes it,
-    without the latter. With ``llm`` there is one, so that the default may call it.
+    Scorers with a choice are set to ``against``, if given. Otherwise named ones are set to compare
+    with the suite's texts if their default would not apply or would vary between records, and no
+    other option is given. By default the scorers are those of ``check``, plus those that can also
+    be set in this way. The combined risk is that of ``check``, without the latter. With ``llm``
+    there is an LLM, so that the default may call it.
     """
     base = resolve(
         scorers,

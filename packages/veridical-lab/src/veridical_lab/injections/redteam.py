@@ -1,4 +1,4 @@
-"""Success rate of injection attempts against a judge (after Greshake et al. 2023)."""
+"""Success rate of injection attempts (after Greshake et al. 2023)."""
 
 from __future__ import annotations
 

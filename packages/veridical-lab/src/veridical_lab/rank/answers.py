@@ -25,7 +25,7 @@ from veridical_lab.bench.datasets import find_suite, locate
 from veridical_lab.bench.datasets.suite import Item
 from veridical_lab.bench.options import RankOptions
 
-#: Of a record's meta, which names the model, unless another column is named.
+#: Default field of a record's meta that names the model.
 MODEL = "model"
 #: In place of a scorer: rates of the labels that people gave units, and no model.
 PEOPLE = "people"

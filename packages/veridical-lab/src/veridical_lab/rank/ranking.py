@@ -73,7 +73,7 @@ def rank(
         engine: a warm engine; else one is made with the engine's options among ``options``.
         watch: called with a file's name and its job; waits for it, showing progress.
         by: column of the records' ``meta`` that names the model; without it a file is a model.
-        split_by: column that tells parts, which are ranked one by one and all together.
+        split_by: column of parts, which are ranked one by one and all together.
         scorer: the scorer ``claims`` with its parameters, such as ``claims(extractor=triplets)``;
             None for its defaults, or of a finished run the only one it has. ``people`` takes the
             labels of units instead, without any model.

@@ -1,4 +1,4 @@
-"""BARTScore: how likely an encoder-decoder is to write the response (Yuan et al. 2021)."""
+"""BARTScore: likelihood of the response under an encoder-decoder (Yuan et al. 2021)."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ async def bart_score(
     direction: Direction = "to_response",
     model: str = "facebook/bart-large-cnn",
 ) -> Score:
-    """Mean log-probability of the response's tokens after the source, by an encoder-decoder.
+    """Score the mean log-probability of the response's tokens after the source.
 
     All tokens count alike, start and end tokens among them, as in the published code.
 
@@ -41,9 +41,12 @@ async def bart_score(
         model: hub id or folder of any encoder-decoder.
 
     ``raw`` (confidence) is ``{"bart_score", "to_response", "from_response"}`` in nats, at most 0,
-    with the directions that were asked for; risk is ``x / (x + 1)`` of ``x = -bart_score``. Of a
-    given text longer than the model takes (1024 tokens) the window counts after which the other
-    is likeliest; a text too long to be read is read in consecutive pieces, whose tokens all count.
+    with the requested directions; risk is ``x / (x + 1)`` of ``x = -bart_score``. A given text
+    longer than the model's limit (1024 tokens) is windowed, and the window with the highest
+    likelihood counts. A text too long to be scored is split into consecutive pieces, whose tokens
+    all
+    """
+    """
     """
     value, ways = await mean_likelihood(
         evidence, record.need_answer(), record.against(against), direction, model

@@ -1,4 +1,4 @@
-"""BLEURT: a regressor trained on human ratings rates the response (Sellam et al. 2020)."""
+"""BLEURT: regressor trained on human ratings (Sellam et al. 2020)."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ async def bleurt(
     against: Against = "reference",
     model: str = "Elron/bleurt-base-512",
 ) -> Score:
-    """The output of a regressor over the pair (source, response).
+    """Score the pair (source, response) by a regressor.
 
     Args:
         against: contexts are one document, joined by newlines; of several references the best

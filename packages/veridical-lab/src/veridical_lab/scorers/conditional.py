@@ -1,4 +1,4 @@
-"""What BARTScore and PRISM share: mean log-likelihood of one text after another."""
+"""Conditional mean log-likelihood of texts, for BARTScore and PRISM."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from veridical.core.records import Source
 from veridical.scorers.grounding._documents import documents, over_documents
 from veridical_lab.models.evidence import CheckpointEvidence as Evidence
 
-#: Which text is given, and which is read: the response after the source (faithfulness, or
-#: precision after a reference), the source after the response (recall), or the mean of the two.
+#: Direction: the response after the source (faithfulness, or precision after a reference), the
+#: source after the response (recall), or the mean of both.
 Direction = Literal["to_response", "from_response", "mean"]
 
 
@@ -23,11 +23,11 @@ async def mean_likelihood(
     model: str,
     language: str | None = None,
 ) -> tuple[float, dict[str, float]]:
-    """The mean log-probability (nats, at most 0) of the tokens of one text after the other, and
-    that of each direction asked for.
+    """Compute the mean log-probability (nats, at most 0) of tokens, and that of each direction.
 
-    Of a given text too long for the model the window counts after which the other is likeliest.
-    Contexts are one document; of several references the best counts, over samples the mean.
+    A given text too long for the model is windowed, and the window with the highest likelihood
+    counts. Contexts are one document. Of several references the best counts; over samples, the
+    mean.
     """
     docs = documents(sources)
     ways = {
@@ -46,5 +46,5 @@ async def mean_likelihood(
 
 
 def risk_of(loglikelihood: float) -> float:
-    """``x / (x + 1)`` of the mean negative log-likelihood x, as ``avg_logprob`` has it."""
+    """Compute ``x / (x + 1)`` of the mean negative log-likelihood x, as ``avg_logprob`` does."""
     return -loglikelihood / (1 - loglikelihood)

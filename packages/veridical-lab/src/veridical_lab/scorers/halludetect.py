@@ -47,24 +47,26 @@ async def halludetect(
     proxy: str | None = None,
     condition: Condition = "all",
 ) -> Score:
-    """Probability of a hallucination by a classifier trained with ``veridical train halludetect``.
+    """Estimate the probability of a hallucination by a trained classifier.
+
+    It is trained with ``veridical train halludetect``.
 
     Args:
-        model: the file it wrote (JSON or safetensors).
-        proxy: language model that reads the response, the one it was trained with; None takes
-            the record's own ``logprobs``.
-        condition: what a proxy reads before it: the contexts and the prompt, the prompt alone,
+        model: its file (JSON or safetensors).
+        proxy: language model that reads the response, the same as in training; None uses the
+            record's own ``logprobs``.
+        condition: text that a proxy reads before it: the contexts and the prompt, only the prompt,
             or nothing; as in training.
 
     ``raw`` has the classifier's ``log_odds`` and the four features: minimum (``mtp``) and average
-    (``avgtp``) token probability, the maximum of the likeliest token's lead over the one that
-    stands there (``mpd``), and the minimum spread between the likeliest and the least likely token
+    (``avgtp``) token probability, the maximum difference between the most likely token and the
+    actual one (``mpd``), and the minimum spread between the most and the least likely token
     (``mps``). The risk is the sigmoid of the log-odds. The units are the 16 least likely tokens.
 
     Raises:
         UsageError: no model is named, or it was trained with another proxy or condition.
         NotApplicable: the response is blank, has no log-probabilities and no proxy is named, or
-            they lack the likeliest tokens.
+            they lack the most likely tokens.
         MisalignedTokens: the record's tokens do not spell its response.
         ModelError: the proxy failed.
     """

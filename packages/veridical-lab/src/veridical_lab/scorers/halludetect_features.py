@@ -1,4 +1,4 @@
-"""What HalluDetect looks at in a text's token probabilities (Quevedo et al. 2024)."""
+"""HalluDetect's features of token probabilities (Quevedo et al. 2024)."""
 
 from __future__ import annotations
 
@@ -8,25 +8,25 @@ from numpy.typing import NDArray
 from veridical.core.tokens import TokenProbabilities
 from veridical.errors import NotApplicable
 
-#: The four features, by the paper's names (besides: what they are).
+#: The four features, by the paper's names.
 FEATURES = (
     "mtp",  # minimum token probability
     "avgtp",  # average token probability
-    "mpd",  # maximum deviation: of the likeliest token from the one that stands there
+    "mpd",  # maximum deviation: of the most likely token from the actual one
     "mps",  # minimum spread: of the likeliest token in the vocabulary from the least likely
 )
 
 
 def features(tokens: TokenProbabilities) -> NDArray[np.float64]:
-    """The four of :data:`FEATURES`, (4,), each in [0, 1].
+    """Compute the four :data:`FEATURES`, (4,), each in [0, 1].
 
-    With p the probabilities of the tokens, and highest and lowest those of the likeliest and the
-    least likely token of the vocabulary at each place: min p, mean p, max (highest - p) and min
-    (highest - lowest). Every probability is of a token given the ones before it. Where a source
-    does not know the lowest, it counts as 0: of V tokens one has at most probability 1 / V.
+    Let p be the conditional probabilities of the tokens, and highest and lowest those of the most
+    and the least likely token of the vocabulary at each position. The features are min p, mean p,
+    max (highest - p) and min (highest - lowest). If a source does not return the lowest, it counts
+    as 0: of V tokens one has at most probability 1 / V.
 
     Raises:
-        NotApplicable: the source does not know the likeliest token at some place.
+        NotApplicable: the source does not return the most likely token at some position.
     """
     p = np.exp(tokens.logprobs)
     top = tokens.top

@@ -1,4 +1,7 @@
-"""Fitting HalluDetect's small network, in numpy, on log-odds: the sigmoid is in the loss alone."""
+"""Training of HalluDetect's small network in numpy, on log-odds.
+
+The sigmoid is only in the loss.
+"""
 
 from __future__ import annotations
 
@@ -20,10 +23,10 @@ _RATE, _BETA1, _BETA2, _EPSILON = 1e-3, 0.9, 0.999, 1e-8  # Adam's (Kingma & Ba 
 
 
 def standardised(features: Floats) -> tuple[Floats, Floats]:
-    """Mean and scale, (4,) each, of (n, 4) features; the scale of a constant one is 1.
+    """Return mean and scale, (4,) each, of (n, 4) features; the scale of a constant one is 1.
 
-    Both are float32 numbers, as files keep them: of features that hardly vary, a mean that is
-    rounded afterwards would lie many scales from the one that was fitted with.
+    Both are float32, as in files. A later rounding of the mean would be many scales off for
+    features that hardly vary.
     """
     scale = np.where(features.std(axis=0) > 1e-12, features.std(axis=0), 1.0)
     mean = features.mean(axis=0).astype(np.float32).astype(np.float64)
@@ -31,7 +34,7 @@ def standardised(features: Floats) -> tuple[Floats, Floats]:
 
 
 def log_loss(log_odds: Floats, truth: Floats) -> float:
-    """Mean cross-entropy in nats: log(1 + e^z) - y z."""
+    """Compute the mean cross-entropy in nats: log(1 + e^z) - y z."""
     return float(np.mean(np.logaddexp(0.0, log_odds) - truth * log_odds))
 
 
@@ -56,15 +59,16 @@ def fit_network(
     seed: int = 0,
     progress: Callable[[int, float], None] | None = None,
 ) -> TrainedFit:
-    """Two hidden layers of 512 ReLU units, binary cross-entropy, Adam at 1e-3, full batches.
+    """Fit two hidden layers of 512 ReLU units by Adam at 1e-3 on full batches.
 
-    The published training runs 10 000 epochs; here the layers of the epoch with the least loss on
-    the validation part are kept, and ``patience`` epochs without a better one end it.
+    Binary cross-entropy. The published training runs 10 000 epochs. Here the layers of the epoch
+    with the least loss on the validation part are kept, and ``patience`` epochs without a better
+    one end it.
 
     Args:
         x, x_valid: (n, d) and (m, d) standardised features.
         truth, truth_valid: (n,) and (m,), 0 or 1.
-        progress: told each epoch and its validation loss.
+        progress: called with each epoch and its validation loss.
     """
     rng = np.random.default_rng(seed)
     sizes = (x.shape[1], *HIDDEN, 1)
@@ -97,7 +101,7 @@ def fit_network(
 
 
 def _forward(weights: list[Weights], x: Weights) -> list[Weights]:
-    """The input and each layer's output; the last is the log-odds, without a sigmoid."""
+    """Return the input and each layer's output; the last is the log-odds, without a sigmoid."""
     outputs = [x]
     for i in range(0, len(weights), 2):
         z = outputs[-1] @ weights[i] + weights[i + 1]

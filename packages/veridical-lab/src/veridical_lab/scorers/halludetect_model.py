@@ -1,4 +1,4 @@
-"""HalluDetect's classifiers and the files they are kept in: JSON or safetensors, never pickle."""
+"""HalluDetect's classifiers, stored as JSON or safetensors, never pickle."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Detector:
     version: str = ""
 
     def log_odds(self, features: Floats) -> Floats:
-        """(n,) log-odds of a hallucination for (n, 4) features."""
+        """Compute the log-odds (n,) of a hallucination from (n, 4) features."""
         x = (features - self.mean) / self.scale
         for i, (weights, biases) in enumerate(self.layers):
             x = x @ weights + biases
@@ -63,7 +63,7 @@ class Detector:
         return np.asarray(x[:, 0])
 
     def risk(self, features: Floats) -> Floats:
-        """(n,) probability of a hallucination: the sigmoid of :meth:`log_odds`, taken once."""
+        """Compute the probability (n,) of a hallucination: the sigmoid of :meth:`log_odds`."""
         return np.asarray(0.5 * (1.0 + np.tanh(0.5 * self.log_odds(features))))
 
 
@@ -84,11 +84,10 @@ def write_detector(path: Path, detector: Detector) -> None:
 
 
 def read_detector(name: str) -> Detector:
-    """The classifier in the file of that path: see
-    :func:`~veridical.files.trained_files.read_trained`.
+    """Read a classifier from a file: see :func:`~veridical.files.trained_files.read_trained`.
 
     Raises:
-        UsageError: the file cannot be read, is no such model, or has changed.
+        UsageError: the file is unreadable, is not such a model, or has changed.
     """
     return read_trained(
         name,

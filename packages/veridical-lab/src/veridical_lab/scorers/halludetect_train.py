@@ -32,14 +32,14 @@ if TYPE_CHECKING:
 
 METRICS = ("average_precision", "auroc", "f1", "balanced_accuracy", "brier", "log_loss", "ece")
 _NAME = "halludetect_features"
-_VALIDATION = 0.15  # of the records to fit on, where the network says when to stop
+_VALIDATION = 0.15  # share of the fitting records for early stopping of the network
 _FEWEST = 10  # right and hallucinated records that each part must have
 
 
 def features_scorer(proxy: str | None, condition: Condition) -> BoundScorer:
-    """A scorer whose raw value holds a labelled record's features, label and group.
+    """Return a scorer whose raw value contains a labelled record's features, label and group.
 
-    It makes the features by the road that scoring takes: the same reader, engine and store.
+    Features are computed as at inference: with the same reader, engine and store.
     """
 
     async def read(
@@ -72,7 +72,9 @@ def features_scorer(proxy: str | None, condition: Condition) -> BoundScorer:
 
 
 def _group(record: Record) -> str:
-    """What answers to the same prompt share: they are split and drawn together."""
+    """Return the key shared by answers to the same prompt: they are split and resampled
+    together.
+    """
     if record.prompt is None and not record.contexts:
         return f"row {record.row}"
     what = [record.prompt, [c.text for c in record.contexts]]
@@ -161,8 +163,8 @@ def train(
 ) -> FitOutcome:
     """Fit on some prompts' records and measure on the others'.
 
-    The classifier that is returned is the one that was measured: what is held out is never
-    fitted on, nor are the features scaled by it.
+    The returned classifier is the measured one. Held-out records are used neither for fitting nor
+    for scaling.
 
     Args:
         held_out: share of the prompts to measure on.
@@ -208,7 +210,7 @@ def train(
 
 
 def _drawn(groups: NDArray[np.int64], share: float, rng: np.random.Generator) -> NDArray[np.bool_]:
-    """Which records are in a random ``share`` of the groups."""
+    """Return a mask of the records in a random ``share`` of the groups."""
     names = np.unique(groups)
     chosen = rng.permutation(names)[: max(1, round(share * len(names)))]
     return np.isin(groups, chosen)
@@ -226,7 +228,7 @@ def _enough(part: str, truth: Floats) -> None:
 def _measured(
     detector: Detector, data: LabelledAnswer, test: NDArray[np.bool_], bootstrap: int, seed: int
 ) -> list[FeatureRow]:
-    """Figures of the classifier and of what needs none; labels are cut at a risk of 0.5."""
+    """Measure the classifier and the baselines; labels are cut at a risk of 0.5."""
     truth, n = data.truth[test], int(test.sum())
     risk = detector.risk(data.x[test])
     share = float(data.truth[~test].mean())

@@ -1,4 +1,4 @@
-"""MQAG by the published checkpoints: two T5 that write, two Longformers that read."""
+"""MQAG by the published checkpoints: two T5 writers, two Longformer readers."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from veridical.core.messages import LlmError
 from veridical.scorers.judges._mqag import Question
 from veridical_lab.models.evidence import CheckpointEvidence as Evidence
 
-_TOKENS = 128  # of a question with its answer, and of the distractors
+_TOKENS = 128  # maximum tokens of a question with its answer, and of the distractors
 _SEPARATOR = "<sep>"
 _SENTINEL = re.compile(r"<extra_id_[0-9]+>")
 
 
 class Checkpoints:
-    """A :class:`~veridical.scorers.judges._mqag.QuestionSystem` of four models.
+    """:class:`~veridical.scorers.judges._mqag.QuestionSystem` of four models.
 
     Args:
-        evidence: asks them.
+        evidence: calls them.
         writer: sentence -> ``question <sep> answer`` (G1).
         distractor: ``question <sep> answer <sep> passage`` -> the other options (G2).
         reader: chooses among the options (A).
-        judge: tells whether a passage answers a question (U).
-        seed: of the draws of G1 and G2.
+        judge: estimates if a passage answers a question (U).
+        seed: of the samples of G1 and G2.
     """
 
     def __init__(
@@ -50,12 +50,14 @@ class Checkpoints:
     async def questions(
         self, passage: str, sentences: Sequence[str], count: int
     ) -> list[list[Question]]:
-        """One draw of G1 and then of G2 a question; draws that are not a question with its answer
-        are left out, as the published code does."""
+        """Draw one sample of G1 and then of G2 per question.
+
+        Samples that are not a question with its answer are left out, as in the published code.
+        """
         sources = [("", s) for s in sentences for _ in range(count)]
         written = await self._write(self._writer, sources)
         by_sentence: list[list[Question]] = [[] for _ in sentences]
-        begun: list[tuple[int, str, str]] = []  # of which sentence, question, answer
+        begun: list[tuple[int, str, str]] = []  # sentence, question, answer
         for i, text in enumerate(written):
             parts = [part.strip() for part in text.split(_SEPARATOR)]
             if len(parts) == 2 and all(parts):
@@ -83,6 +85,6 @@ class Checkpoints:
         return probabilities
 
     async def _write(self, model: str, sources: Sequence[tuple[str, ...]]) -> list[str]:
-        # All at once: which draw of a source this is shows from the others beside it.
+        # In one call: the position among equal sources determines the sample.
         texts = await self._evidence.write(sources, model, max_tokens=_TOKENS, seed=self._seed)
         return [text for (text,) in texts]

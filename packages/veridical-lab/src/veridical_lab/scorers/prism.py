@@ -1,4 +1,4 @@
-"""PRISM: a translation model as a paraphraser that never paraphrases (Thompson & Post 2020)."""
+"""PRISM: likelihood under a translation model as paraphraser (Thompson & Post 2020)."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ async def prism(
     language: str | None = "en",
     model: str = "facebook/m2m100_418M",
 ) -> Score:
-    """Mean log-probability of the response as a translation of the source into its own language.
+    """Score the mean log-probability of the response as a translation into the same language.
 
     The token that marks the language is given and does not count; the end token does.
 
@@ -45,8 +45,8 @@ async def prism(
             pickled fairseq checkpoint, which is never read.
 
     ``raw`` (confidence) is ``{"prism", "to_response", "from_response"}`` in nats, at most 0, with
-    the directions that were asked for; risk is ``x / (x + 1)`` of ``x = -prism``. Long texts are
-    read as ``bart_score`` reads them.
+    the requested directions; risk is ``x / (x + 1)`` of ``x = -prism``. Long texts are read as
+    ``bart_score`` reads them.
     """
     value, ways = await mean_likelihood(
         evidence, record.need_answer(), record.against(against), direction, model, language

@@ -1,4 +1,4 @@
-"""Q2: are questions about the response answered by the knowledge as by the response itself?"""
+"""Q2: question answering on the response and on the knowledge."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ _WORTH = {"entailment": 1.0, "neutral": 0.5, "contradiction": 0.0}
 
 @dataclass
 class _Asked:
-    """A question about a candidate that the response answers with it, and how it fares.
+    """Question about a candidate that the response answers with it, and its results.
 
     Attributes:
-        answers: by each document, None where it has none.
-        f1: of each answer with the candidate; 0 without one.
+        answers: by each document, None without an answer.
+        f1: of each answer with the candidate; 0 without an answer.
         scores: the same after NLI.
     """
 
@@ -75,40 +75,41 @@ async def q2(
     reader: str = "ktrapeznikov/albert-xlarge-v2-squad-v2",
     nli: str | None = None,
 ) -> Score:
-    """Answers that the knowledge gives to questions about the response, compared with its own.
+    """Compare the knowledge's answers to questions about the response with the response's own.
 
     Candidates are spans of the response. The generator writes questions that a candidate should
-    answer; one is valid if the reader answers it on the response with the candidate (both
-    cleaned: see :func:`~veridical_lab.scorers.q2_questions.clean`). The reader then answers
-    it on the knowledge.
+    answer. A question is valid if the reader answers it on the response with the candidate (both
+    cleaned: see :func:`~veridical_lab.scorers.q2_questions.clean`). The reader then answers it on
+    the knowledge.
 
     Args:
-        form: ``f1`` scores a question by the token F1 of candidate and answer, 0 without one.
-            ``nli`` goes on where F1 is below 1 and there is an answer: "question answer."
-            entailing "question candidate." is 1, contradicting it 0, neutral leaves the F1.
-        against: the knowledge. Contexts are one text, joined by newlines; of several references
-            the best counts for each question, over samples the mean.
+        form: ``f1`` scores a question by the token F1 of candidate and answer, 0 without an answer.
+            ``nli`` also judges answers with F1 below 1: "question answer." entailing "question
+            candidate." is 1, contradicting it 0, neutral keeps the F1.
+        against: the knowledge. Contexts are one text, joined by newlines; of several references the
+            best counts for each question, over samples the mean.
         candidates_by: ``spacy`` (published, extra ``[spacy]``) or ``regex``: see
             :func:`~veridical_lab.scorers.q2_questions.candidates`.
-        decoding: ``beam`` writes 5 questions a candidate by beam search of width 5, in which no
-            three tokens occur twice; ``greedy`` writes one.
+        decoding: ``beam`` writes 5 questions per candidate by beam search of width 5, without
+            repeated trigrams of tokens; ``greedy`` writes one.
         questions: of a candidate's valid questions, the first or all of them.
-        keep_personal: also ask questions about the speakers ("What do you like?").
+        keep_personal: also use questions about the speakers ("What do you like?").
         generator: encoder-decoder of questions: hub id or folder.
-        reader: extractive reader that can find no answer (SQuAD 2.0): hub id or folder.
-        nli: an NLI model in place of the run's own.
+        reader: extractive reader that supports unanswerable questions (SQuAD 2.0): hub id or
+            folder.
+        nli: an NLI model instead of the run's own.
 
     ``raw`` (confidence) is ``{"q2", "questions", "candidates"}``: the mean over valid questions,
-    each of them, and how many candidates there were. Risk is ``1 - q2``. Units are candidates
-    with a valid question, with the answers' places as evidence. Without any, ``nli`` takes the
-    verdict on the whole response with the lower-cased knowledge as premise (1, 0.5 or 0), and
+    each question, and the number of candidates. Risk is ``1 - q2``. Units are candidates with a
+    valid question, with the answers' positions as evidence. Without valid questions, ``nli`` uses
+    the verdict on the whole response with the lower-cased knowledge as premise (1, 0.5 or 0), and
     ``f1`` does not apply. A response over 1600 characters is given to the generator in windows of
-    whole sentences, each candidate in its own; the reader reads what is too long for it in windows
-    (see :class:`~veridical_lab.models.extractive.TorchExtractive`). Answers are the text's own
-    words, where the published code has the tokenizer's (lower case, without accents).
+    whole sentences, each candidate in its own window. The reader reads long texts in windows (see
+    :class:`~veridical_lab.models.extractive.TorchExtractive`). Answers keep the text's own words,
+    where the published code has the tokenizer's (lower case, without accents).
 
     Raises:
-        NotApplicable: as said, or the response is blank or there is no knowledge.
+        NotApplicable: as stated above, or the response is blank or the knowledge is missing.
         UsageError: spaCy or its English model is not installed.
         ModelError: a model failed.
     """
@@ -122,7 +123,7 @@ async def q2(
     valid = await _valid(evidence, response, drafts, reader, questions)
     if not valid:
         if form == "f1":
-            raise NotApplicable("no question about the response is answered by it as it should be")
+            raise NotApplicable("no generated question is answered correctly by the response")
         return await _whole(evidence, response, docs, len(spans), nli)
     pairs = [(q, d.text) for _, q in valid for d in docs]
     answers = await evidence.answer(pairs, reader)
@@ -150,7 +151,7 @@ async def _write(
     decoding: str,
     generator: str,
 ) -> list[list[str]]:
-    """Questions that each of ``spans`` should answer, the likeliest first."""
+    """Generate questions that each of ``spans`` should answer, the most likely first."""
     parts = windows(response, _CONTEXT)
     sources: list[Source] = []
     for span in spans:
@@ -181,7 +182,7 @@ async def _valid(
     reader: str,
     which: str,
 ) -> list[tuple[Span, str]]:
-    """Questions that the response answers with their candidates."""
+    """Return the questions that the response answers with their candidates."""
     answers = await evidence.answer([(question, response) for _, question in drafts], reader)
     valid = [
         (span, question)
@@ -226,7 +227,7 @@ async def _whole(
     count: int,
     nli: str | None,
 ) -> Score:
-    """The verdict on the whole response, where no question is valid."""
+    """Return the verdict on the whole response, if no question is valid."""
     verdicts = await evidence.nli([(d.text.lower(), response) for d in docs], nli)
     labels = [LABELS[i] for i in verdicts.probabilities.argmax(axis=1)]
     raw = over_documents(docs, [_WORTH[label] for label in labels])
@@ -237,7 +238,7 @@ async def _whole(
 def _units(
     rows: Sequence[_Asked], values: Sequence[float], docs: Sequence[JoinedSources]
 ) -> list[Unit]:
-    """A unit a candidate, in the order of the response."""
+    """Build a unit per candidate, in the order of the response."""
     units = []
     for span in sorted({row.candidate for row in rows}, key=lambda s: (s.start, s.end)):
         indices = [i for i, row in enumerate(rows) if row.candidate == span]
@@ -255,7 +256,7 @@ def _places(answers: Sequence[Answer | None], docs: Sequence[JoinedSources]) -> 
 
 
 def _report(row: _Asked, value: float) -> dict[str, Any]:
-    """A question as the raw value reports it; ``answers`` are by each document."""
+    """Return a question as in the raw value; ``answers`` are by each document."""
     return {
         "candidate": row.candidate.text,
         "question": row.question,

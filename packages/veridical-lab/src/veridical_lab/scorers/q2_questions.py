@@ -50,12 +50,12 @@ _NEXT = re.compile(r"\s+([\w'’-]+)")
 
 
 def candidates(text: str, way: Way) -> list[Span]:
-    """Spans of ``text`` that a question may be asked about, entities first.
+    """Find spans of ``text`` for questions, entities first.
 
-    ``spacy`` takes named entities and noun chunks. ``regex`` takes dates, quotations, runs of
-    capitalised words and numbers in place of the former, and in place of the latter what follows
-    a determiner up to a verb, a preposition or punctuation. A chunk is left out if an entity or
-    an earlier chunk has the same text, whatever the case; so is the pronoun "I".
+    ``spacy`` takes named entities and noun chunks. ``regex`` replaces entities by dates,
+    quotations, runs of capitalised words and numbers. It replaces noun chunks by the words after a
+    determiner up to a verb, a preposition or punctuation. A chunk is left out if an entity or an
+    earlier chunk has the same text, ignoring case; so is the pronoun "I".
 
     Raises:
         UsageError: spaCy or its English model is not installed.
@@ -71,8 +71,11 @@ def candidates(text: str, way: Way) -> list[Span]:
 
 
 def personal(question: str, way: Way) -> bool:
-    """Whether a question is about the speakers: with spaCy, "I" or "you" is its subject or "my"
-    or "your" a possessor; without, it holds one of these words."""
+    """Return True if a question is about the speakers.
+
+    With spaCy: "I" or "you" is its subject, or "my" or "your" a possessor. Without: it contains one
+    of these words.
+    """
     if way == "regex":
         return bool(_PERSONAL.search(question))
     from veridical.text.spacy_text import spacy_parsed
@@ -95,7 +98,7 @@ def clean(text: str) -> str:
 
 
 def answer_f1(candidate: str, answer: str) -> float:
-    """F1 of the cleaned tokens, in [0, 1].
+    """Compute the F1 of the cleaned tokens, in [0, 1].
 
     >>> round(answer_f1("the Eiffel Tower", "Tower of Paris"), 3)  # 1 shared, of 2 and 3
     0.4
@@ -139,7 +142,7 @@ def _by_rules(text: str) -> tuple[list[Span], list[Span]]:
 
 
 def _trimmed(text: str, start: int, end: int) -> Span:
-    """Without white space, quotation marks and punctuation at its ends."""
+    """Return the span without white space, quotation marks and punctuation at its ends."""
     while start < end and (text[start].isspace() or text[start] in "\"“”'’,.:;-/"):
         start += 1
     while start < end and (text[end - 1].isspace() or text[end - 1] in "\"“”'’,.:;-/"):

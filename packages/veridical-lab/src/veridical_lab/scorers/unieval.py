@@ -1,4 +1,4 @@
-"""UniEval: an encoder-decoder answers Yes or No to a question about the text (Zhong et al. 2022).
+"""UniEval: Yes/No questions to an encoder-decoder (Zhong et al. 2022).
 
 The questions are those of the published code (MIT licence).
 """
@@ -40,13 +40,13 @@ _ANSWERS = ("Yes", "No")
 
 
 class _Question(NamedTuple):
-    """What is asked, and of what.
+    """Question of a dimension.
 
     Attributes:
         words: the method's own words before each of ``fields``.
-        fields: ``output``, ``prompt`` (the dialogue before it) and ``document``.
-        of: what the document is: what the response should rest on, or the reference.
-        units: sentences are asked about one by one, and their mean, or their sum, counts.
+        fields: ``output``, ``prompt`` (the preceding dialogue) and ``document``.
+        of: origin of the document: the grounding texts, or the reference.
+        units: sentences are scored separately, and their mean or sum counts.
     """
 
     words: tuple[str, ...]
@@ -143,31 +143,31 @@ async def unieval(
     against: Against = "contexts",
     model: str = "MingZhong/unieval-{task}",
 ) -> Score:
-    """P(Yes) / (P(Yes) + P(No)) as an encoder-decoder answers a question about the response.
+    """Compute P(Yes) / (P(Yes) + P(No)) of an encoder-decoder's answer about the response.
 
     The probabilities are those of the first token of each answer at the decoder's first step.
 
     Args:
-        task: the checkpoint, and the questions it knows. ``fact`` has ``consistency`` (the
-            default there); ``sum`` has ``consistency`` (default), ``coherence``, ``fluency`` and
-            ``relevance``; ``dialog`` has ``groundedness`` (default), ``naturalness``,
-            ``coherence``, ``engagingness`` and ``understandability``.
+        task: the checkpoint, and its questions. ``fact`` has ``consistency`` (the default there);
+            ``sum`` has ``consistency`` (default), ``coherence``, ``fluency`` and ``relevance``;
+            ``dialog`` has ``groundedness`` (default), ``naturalness``, ``coherence``,
+            ``engagingness`` and ``understandability``.
         dimension: the question; None for the default.
         against: the document or fact. Contexts are one, joined by newlines; of several references
             the best counts, over samples the mean.
-        model: hub id or folder; ``{task}`` stands for the task.
+        model: hub id or folder; ``{task}`` is replaced by the task.
 
-    Consistency, fluency and engagingness are asked of each sentence, and their mean (of
-    engagingness the sum) counts; the rest of the whole response. ``raw`` is that number, in
-    [0, 1] but for engagingness, and the risk ``1 - raw``, of engagingness ``1 / (1 + raw)``. A
-    question longer than 1024 tokens is asked with each window of its last text, and the window
-    counts that speaks most for the response (the published code cuts the text off); of a question
-    about the response alone, the mean over windows. A sentence's evidence is the sentence most
-    about it in the best window, with the window's number.
+    Consistency, fluency and engagingness are computed for each sentence, and their mean (for
+    engagingness the sum) counts; the others for the whole response. ``raw`` is that number, in [0,
+    1] except for engagingness. The risk is ``1 - raw``, for engagingness ``1 / (1 + raw)``. A
+    question longer than 1024 tokens is asked with each window of its last text, and the window with
+    the highest value counts (the published code cuts the text). For a question about only the
+    response, it is the mean over windows. A sentence's evidence is the most relevant sentence in
+    the best window, with the window's number.
 
     Raises:
         UsageError: the task has no such question.
-        NotApplicable: the record lacks what is asked about.
+        NotApplicable: the record lacks a required field.
         ModelError: the model failed, or a sentence leaves no room for its document.
     """
     chosen = dimension or _MAIN[task]
@@ -204,7 +204,7 @@ async def unieval(
 
 
 def _documents(record: Record, question: _Question, against: Against) -> list[JoinedSources]:
-    """What the question sets the response beside: one document without sources if nothing."""
+    """Return the texts that the question compares with; one document without sources if none."""
     if "prompt" in question.fields and not record.prompt:
         raise NotApplicable("the record has no prompt")
     if question.of is None:
@@ -213,7 +213,7 @@ def _documents(record: Record, question: _Question, against: Against) -> list[Jo
 
 
 class _Unit:
-    """What was answered about one unit, document by document and window by window."""
+    """Answers about one unit, by document and window."""
 
     def __init__(
         self, span: Span, docs: Sequence[JoinedSources], likelihoods: Sequence[Likelihood]
@@ -224,14 +224,17 @@ class _Unit:
         self._values = [[_yes(w.logprobs) for w in windows] for windows in self._windows]
 
     def value(self) -> float:
-        """The best window of each document; of the response alone, the mean over windows."""
+        """Return the best window's value of each document; without documents, the mean over
+        windows.
+        """
         if self._documents[0].kind is None:
             return fmean(self._values[0])
         return over_documents(self._documents, [max(row) for row in self._values])
 
     def evidence(self, evidence: Evidence) -> list[EvidenceItem]:
-        """For the best document, or the best 3 samples, the sentence most about the unit in the
-        best window."""
+        """Return the most relevant sentence in the best window, for the best document or 3
+        samples.
+        """
         order = sorted(range(len(self._values)), key=lambda n: -max(self._values[n]))
         items = []
         for n in order[: SHOWN if self._documents[0].kind == "sample" else 1]:
@@ -244,7 +247,7 @@ class _Unit:
 
 
 def _yes(logprobs: Sequence[NDArray[np.float64]]) -> float:
-    """P(Yes) / (P(Yes) + P(No)), from the log-probabilities of their first tokens."""
+    """Compute P(Yes) / (P(Yes) + P(No)), from the log-probabilities of their first tokens."""
     difference = float(logprobs[1][0] - logprobs[0][0])
-    power = math.exp(-abs(difference))  # of the two forms, the one that cannot overflow
+    power = math.exp(-abs(difference))  # the form that cannot overflow
     return power / (1 + power) if difference >= 0 else 1 / (1 + power)

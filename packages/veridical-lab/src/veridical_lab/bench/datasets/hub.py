@@ -1,4 +1,4 @@
-"""Location of ``--data``: a path, or a data set of the public hub."""
+"""Location of ``--data``: a path, or a hub data set."""
 
 from __future__ import annotations
 

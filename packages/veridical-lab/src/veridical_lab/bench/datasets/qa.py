@@ -44,7 +44,7 @@ _NEEDS = (
     "records with response, samples and label (0 right .. 1 wrong) or reference, and dataset; or "
     "GSM8K's example_model_solutions.jsonl"
 )
-#: What the tables of the paper report, of the right answers.
+#: Metrics in the paper's tables, of the right answers.
 _TABLE = ("f1", "precision", "recall", "accuracy", "auroc", "average_precision")
 _CROSS_MODEL = (
     "the samples of an answer are the other models' answers to the same question: agreement "

@@ -1,4 +1,4 @@
-"""RAGTruth (Niu et al. 2024): answers of six models with marked hallucinated spans.
+"""RAGTruth (Niu et al. 2024): answers with marked hallucinated spans.
 
 A response is hallucinated when it has any span. The sources are a file of their own.
 """

@@ -1,4 +1,4 @@
-"""RefChecker human annotations v1 (Hu et al. 2024): labelled claims of seven models.
+"""RefChecker human annotations v1 (Hu et al. 2024): labelled claims.
 
 Each claim is a triplet that people judged as entailed by, neutral to or contradicting the
 reference, in three settings: no context (NQ), noisy context (MS MARCO), accurate context (Dolly).
@@ -37,7 +37,7 @@ from veridical_lab.bench.datasets.files import (
 from veridical_lab.bench.datasets.suite import BadItem, Item, Labelled, Suite, Task
 
 CLASSES = ("Entailment", "Neutral", "Contradiction")
-#: What people called a triplet that does not say what the response says: no verdict on it.
+#: Annotators' term for a triplet that differs from the response: no verdict on it.
 UNUSABLE = "claims that the annotators called bad triplets"
 _BAD = frozenset({"bad triplet", "bad"})
 NEEDS = (

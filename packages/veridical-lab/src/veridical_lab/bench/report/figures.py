@@ -32,7 +32,7 @@ from veridical_lab.bench.result import Confusion, Curves, SampleCurve, Split
 
 Styles = Mapping[str, int]
 CORRELATION = "Rank correlation between scorers"
-#: Where the tables of the curves read them off.
+#: Positions at which the tables of the curves read them.
 _PLACES = (0.1, 0.25, 0.5, 0.75, 0.9)
 _FEW = 15  #: points up to which each is drawn, since the line between them is a guess
 _PER_BIN = 10  #: targets for each bin of a histogram

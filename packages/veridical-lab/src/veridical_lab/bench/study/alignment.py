@@ -1,4 +1,4 @@
-"""Agreement of scorers with human labels and each other (Mirage, findings 1, 2)."""
+"""Agreement of scorers with human labels (Mirage, findings 1, 2)."""
 
 from __future__ import annotations
 

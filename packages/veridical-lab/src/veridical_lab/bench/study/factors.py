@@ -1,4 +1,4 @@
-"""Effects of tuning, decoding and model size on scores (Mirage, findings 3 and 4).
+"""Effects of tuning, decoding and size (Mirage, findings 3 and 4).
 
 The tests of tables 2 and 6 to 8, the p-values of figures 4, 11, 12 and 15, the scaling curves of
 figures 3, 13 and 14, the boxes of figures 8 to 10, and the rank correlations of figure 6. All are

@@ -1,4 +1,7 @@
-"""Code in answers: the piece that is code, and its tokens without comments. It is never run."""
+"""Code in answers: code blocks, and tokens without comments.
+
+It is never run.
+"""
 
 from __future__ import annotations
 
@@ -23,12 +26,12 @@ _OTHERS = (
 
 @dataclass(frozen=True)
 class _Grammar:
-    """What the tokens of a language are.
+    """Token rules of a language.
 
     Attributes:
-        names: what stands after the fence of a block in it.
+        names: names after the fence of a code block.
         layout: line breaks and indentation are tokens.
-        folded: case does not matter but in strings.
+        folded: case does not matter outside of strings.
     """
 
     names: frozenset[str]
@@ -108,10 +111,10 @@ _GRAMMARS: dict[Language, _Grammar] = {
 
 
 def code_of(text: str, language: Language) -> str:
-    """The code that ``text`` holds: its fenced blocks, one after the other, else all of it.
+    """Return the code in ``text``: its joined fenced blocks, else all of it.
 
-    Of several blocks those count that are marked as of the language; where none is, those that
-    are marked as nothing; else all.
+    Of several blocks, those marked with the language count; if there are no such blocks, those
+    without a mark; else all.
     """
     blocks = _blocks(text)
     if not blocks:
@@ -148,16 +151,18 @@ def keywords(language: Language) -> frozenset[str]:
 
 
 def code_tokens(code: str, language: Language) -> list[str]:
-    """Tokens in order, without comments and white space; a string is one token.
+    """Return the tokens in order, without comments and white space; a string is one token.
 
-    Words of a language without regard to case are in lower case.
+    Words of a case-insensitive language are in lower case.
     """
     return _tokens(code, language, layout=False)
 
 
 def token_form(code: str, language: Language) -> str:
-    """A text that is equal for codes that differ in comments and white space alone. Where layout is
-    syntax, line breaks and indentation count. Empty for code that is nothing else."""
+    """Return a text that is equal for codes that differ only in comments and white space.
+
+    If layout is syntax, line breaks and indentation count. Empty if there is nothing else.
+    """
     tokens = _tokens(code, language, layout=True)
     while tokens and tokens[-1].isspace():
         tokens.pop()

@@ -1,6 +1,6 @@
-"""Whether pieces of code do the same, found without running them: by a normal form, or by an LLM.
+"""Equivalence of code without running it: normal form or LLM.
 
-:func:`code_answers` takes the code out of a record's answers, :func:`same_code` compares all of it.
+:func:`code_answers` extracts the code of a record's answers, :func:`same_code` compares all of it.
 """
 
 from __future__ import annotations
@@ -26,30 +26,30 @@ _PARTS = frozenset({"first", "second"})
 
 
 def costs_of(by: By, **_: object) -> set[Cost]:
-    """What the comparison asks of the evidence layer."""
+    """Return the costs of the comparison."""
     return {"llm" if by == "llm" else "free"}
 
 
 def prompts_of(by: By, **_: object) -> tuple[str, ...]:
-    """The templates that it asks by."""
+    """Return the templates of its requests."""
     return (PROMPT,) if by == "llm" else ()
 
 
 def check(by: By, llm: str | None, **_: object) -> None:
-    """
+    """Check the options.
+
     Raises:
-        UsageError: an LLM is named, and none is asked.
+        UsageError: an LLM is named that is not used.
     """
     if llm is not None and by != "llm":
-        raise UsageError(f"by={by} asks no llm: leave llm={llm} out, or take by=llm")
+        raise UsageError(f"by={by} does not use llm={llm}; remove it, or set by=llm")
 
 
 def normal_form(code: str, language: Language) -> str:
-    """A text that is equal for pieces of code that differ in what makes no difference; empty where
-    there is no code.
+    """Return a text that is equal for code with irrelevant differences; empty without code.
 
-    Of Python that can be parsed it is the syntax tree with its variables numbered
-    (:func:`.python_form.python_form`), of all else the tokens without comments.
+    For valid Python it is the syntax tree with numbered variables
+    (:func:`.python_form.python_form`), otherwise the tokens without comments.
     """
     form = python_form(code) if language == "python" else None
     return token_form(code, language) if form is None else form
@@ -58,10 +58,10 @@ def normal_form(code: str, language: Language) -> str:
 def code_answers(
     record: Record, sources: Sequence[Source], language: Language
 ) -> tuple[str, list[str]]:
-    """The code of the response and of ``sources``.
+    """Return the code of the response and of ``sources``.
 
     Raises:
-        NotApplicable: the response has none.
+        NotApplicable: the response contains no code.
     """
     response = code_of(record.need_answer(), language)
     if not normal_form(response, language):
@@ -78,11 +78,12 @@ async def same_code(
     *,
     first_alone: bool = False,
 ) -> NDArray[np.bool_]:
-    """(n, n) symmetric: which of the ``codes`` do the same. Answers without code do the same as
-    nothing but themselves.
+    """Compute a symmetric (n, n) mask of equivalent ``codes``.
+
+    Answers without code are equivalent only to themselves.
 
     Args:
-        first_alone: compare the first with each other one only.
+        first_alone: compare only the first with each other one.
 
     Raises:
         LlmError: the LLM gave no clear verdict on a pair.
@@ -112,7 +113,7 @@ async def same_code(
 async def _judged(
     evidence: Evidence, pairs: Sequence[tuple[str, str]], llm: str | None
 ) -> list[bool]:
-    """Whether the LLM says of each pair that both do the same."""
+    """Return the LLM's verdict on the equivalence of each pair."""
     prompt = judging(PROMPT, _PARTS)
     form = form_for(evidence, llm)
     requests = [

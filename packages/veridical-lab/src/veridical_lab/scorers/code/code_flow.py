@@ -1,4 +1,7 @@
-"""Syntax and flow of data of Python code, as CodeBLEU counts them (Ren et al. 2020, 3.2-3.3)."""
+"""Syntax and data flow of Python code for CodeBLEU.
+
+Ren et al. 2020, 3.2-3.3.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,9 @@ Flow = tuple[str, str, tuple[str, ...]]
 
 
 def subtrees(tree: ast.AST) -> Counter[str]:
-    """Every subtree with children, as the types of its nodes: names and values do not count."""
+    """Count every subtree with children, as the types of its nodes; names and values are
+    ignored.
+    """
     found: Counter[str] = Counter()
     _shape(tree, found)
     return found
@@ -30,8 +35,11 @@ def _shape(node: ast.AST, found: Counter[str]) -> str:
 
 
 def data_flow(tree: ast.AST) -> Counter[Flow]:
-    """Where the value of each variable comes from: of a use its earlier binding (``comes``), of a
-    binding the variables that it is computed from (``computed``)."""
+    """Count the sources of the value of each variable.
+
+    ``comes``: the earlier binding of a use. ``computed``: the variables from which a binding is
+    computed.
+    """
     flow = _Flow()
     flow.visit(tree)
     numbers: dict[str, str] = {}

@@ -1,4 +1,7 @@
-"""CodeBLEU (Ren et al. 2020) of the response's code with that of the samples."""
+"""CodeBLEU of the response's code with that of the samples.
+
+Ren et al. 2020.
+"""
 
 from __future__ import annotations
 
@@ -19,8 +22,8 @@ from veridical_lab.scorers.code.code_flow import data_flow, subtrees
 from veridical_lab.scorers.code.python_form import parsed
 
 _ORDER = 4
-_NONE = 0.1  # what no n-gram in common counts as: Chen & Cherry 2014, method 1
-_OTHER = 0.2  # weight of a token that is no keyword: a keyword counts five times as much
+_NONE = 0.1  # value without a common n-gram: Chen & Cherry 2014, method 1
+_OTHER = 0.2  # weight of a token that is not a keyword; a keyword has weight 1
 
 
 @scorer(
@@ -39,25 +42,25 @@ async def codebleu(
     language: Language = "python",
     against: Against = "samples",
 ) -> Score:
-    """Mean CodeBLEU of the response's code with each sample's as the reference.
+    """Compute the mean CodeBLEU of the response's code with each sample's as the reference.
 
-    CodeBLEU is the mean of four: BLEU of the tokens; BLEU in whose first order keywords weigh five
-    times as much as the rest; the share of the reference's syntax subtrees, and that of its data
-    flow, which the code has too. The last two are of Python, by its own parser. They are left out
-    where neither code is Python that can be parsed, and 0 where one of them is not; data flow is
-    left out where the reference has none. What is left counts alike.
+    CodeBLEU is the mean of four values: BLEU of the tokens; BLEU with keywords at five times the
+    weight in its first order; the share of the reference's syntax subtrees that the code has; and
+    that of its data flow. The last two are computed for Python, by its own parser. They are left
+    out if neither code is valid Python, and 0 if one of them is not. Data flow is left out if the
+    reference has no data flow. The remaining values count equally.
 
     Args:
-        language: as in ``functional_equivalence``, as is what is taken for code.
-        against: what the response is compared with. The mean is over samples; of several contexts
+        language: as in ``functional_equivalence``, as is the extraction of code.
+        against: texts to compare the response with. The mean is over samples; of several contexts
             or references the nearest counts.
 
     ``raw`` has ``codebleu`` and the means of ``ngram``, ``weighted_ngram``, ``syntax`` and
-    ``dataflow``, each in [0, 1] or null where it is never there; ``risk = 1 - codebleu``. No code
-    is ever run.
+    ``dataflow``, each in [0, 1] or null if never defined; ``risk = 1 - codebleu``. No code is ever
+    run.
 
     Raises:
-        NotApplicable: the response has no code, or there is nothing to compare it with.
+        NotApplicable: the response has no code, or there is no text to compare with.
     """
     response, others = code_answers(record, record.against(against), language)
     candidate = _Code.of(response, language)

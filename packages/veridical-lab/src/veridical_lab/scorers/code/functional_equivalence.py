@@ -31,28 +31,28 @@ async def functional_equivalence(
     against: Against = "samples",
     llm: str | None = None,
 ) -> Score:
-    """Share of the samples whose code does the same as the response's. No code is ever run.
+    """Compute the share of the samples whose code is equivalent to the response's.
 
-    The code is what stands in fenced blocks (those of the language, where any is marked so), or
-    the whole answer where there is none.
+    No code is ever run. Code is taken from fenced blocks (those marked with the language, if any),
+    or is the whole answer if there are no blocks.
 
     Args:
-        by: ``form`` compares normal forms: of Python syntax trees, without comments, docstrings
-            and annotations, local variables numbered; of the other languages, and of Python that
-            cannot be parsed, tokens without comments. Equal forms do the same but for the names
-            of parameters; programs that do the same in another way count as different.
-            ``llm`` asks a language model of the pairs whose forms differ, as the UQLM package does
-            of texts that differ.
+        by: ``form`` compares normal forms. For Python these are syntax trees without comments,
+            docstrings and annotations, with numbered local variables. For other languages and
+            invalid Python, they are tokens without comments. Equal forms are equivalent except for
+            parameter names; equivalent programs in another form count as different. ``llm``
+            requests a verdict from a language model on pairs of different forms, as the UQLM
+            package does for different texts.
         language: ``python``, ``java``, ``javascript``, ``c`` or ``sql``.
-        against: what the response is compared with. The share is of the samples; of several
-            contexts or references one that does the same is enough.
-        llm: with ``by=llm`` the endpoint asked; the run's own if None.
+        against: texts to compare the response with. The share is over samples; of several contexts
+            or references one equivalent text is enough.
+        llm: endpoint for ``by=llm``; the run's own if None.
 
     ``raw`` is the share in [0, 1] (confidence); ``risk = 1 - raw``. A sample without code does not
     agree.
 
     Raises:
-        NotApplicable: the response has no code, or there is nothing to compare it with.
+        NotApplicable: the response has no code, or there is no text to compare with.
         LlmError: the model gave no clear verdict on a pair.
     """
     response, others = code_answers(record, record.against(against), language)

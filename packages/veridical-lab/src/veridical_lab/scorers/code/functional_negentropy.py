@@ -36,14 +36,16 @@ async def functional_negentropy(
     length_normalize: bool = True,
     llm: str | None = None,
 ) -> Score:
-    """1 - the entropy over what the response's code and m samples' do, as a share of the largest.
+    """Compute 1 - normalised entropy over clusters of equivalent code.
+
+    Clusters are of the code of the response and m samples.
 
     Args:
         by, language, llm: as in ``functional_equivalence``.
         weights, length_normalize: as in ``semantic_entropy``.
 
-    ``raw`` is 1 - H / log(m + 1) over clusters of code that does the same: 1 where all do, 0 where
-    no two do (confidence). ``risk = 1 - raw``. An answer without code is a cluster of its own.
+    ``raw`` is 1 - H / log(m + 1): 1 if all are equivalent, 0 if no two are (confidence). ``risk = 1
+    - raw``. An answer without code is a cluster of its own.
 
     Raises:
         NotApplicable: as for ``functional_equivalence``; or ``weights="probability"`` and

@@ -31,12 +31,12 @@ async def functional_sets(
     language: Language = "python",
     llm: str | None = None,
 ) -> Score:
-    """How few different things the code of the response and m samples does: (m + 1 - sets) / m.
+    """Count the sets of equivalent code of the response and m samples: (m + 1 - sets) / m.
 
     Args:
         by, language, llm: as in ``functional_equivalence``.
 
-    ``raw`` is that value: 1 where all do the same, 0 where no two do (confidence). ``risk = 1 -
+    ``raw`` is that value: 1 if all are equivalent, 0 if no two are (confidence). ``risk = 1 -
     raw``. An answer without code is a set of its own.
 
     Raises:

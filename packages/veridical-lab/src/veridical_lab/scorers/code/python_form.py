@@ -1,4 +1,4 @@
-"""Python code in a normal form: equal for programs that differ in what makes no difference.
+"""Normal form of Python code, equal under irrelevant differences.
 
 It is parsed, never run or compiled.
 """
@@ -25,11 +25,11 @@ _TYPING = frozenset({"typing", "typing_extensions", "__future__"})
 
 
 def parsed(code: str) -> ast.Module | None:
-    """The syntax tree of Python code; None where it is no Python, or too long or deep to parse."""
+    """Parse Python code; None if it is invalid, or too long or deep."""
     if len(code) > LONGEST or _depth(code) > DEEPEST:
         return None
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of escapes and the like in foreign code
+        warnings.simplefilter("ignore")  # warnings about escapes and the like in untrusted code
         try:
             return ast.parse(code)
         except IndentationError:  # the body of a function alone, perhaps
@@ -43,7 +43,7 @@ def parsed(code: str) -> ast.Module | None:
 
 
 def _depth(code: str) -> int:
-    """How deep brackets lie in each other at most, those in strings counted too."""
+    """Return the maximum depth of nested brackets, including those in strings."""
     deepest = depth = 0
     for c in code:
         if c in "([{":
@@ -56,14 +56,14 @@ def _depth(code: str) -> int:
 
 @lru_cache(maxsize=256)
 def python_form(code: str) -> str | None:
-    """The normal form of Python code; None where it cannot be parsed, empty where it does nothing.
+    """Return the normal form of Python code; None if invalid, empty if it does nothing.
 
-    It is the syntax tree, so that comments, layout, quotes and needless brackets are gone, without
-    docstrings, annotations (those of classes stay, as dataclasses read them), imports from
-    ``typing``, and ``pass`` beside other statements. Variables and parameters of functions are
-    numbered in the order in which they are met. Names of modules and classes stay, and so do
-    names that are used as keywords in a call and parameters that can only be given by name; all
-    stay where the code can look at its variables (``locals``, ``eval``, ...).
+    It is the syntax tree, so comments, layout, quotes and needless brackets are gone. Docstrings,
+    annotations (except of classes, which dataclasses read), imports from ``typing``, and redundant
+    ``pass`` are removed. Variables and parameters of functions are numbered in order of appearance.
+    Names of modules and classes are kept. So are keyword names in calls, and keyword-only
+    parameters. All names are kept if the code can inspect its variables (``locals``, ``eval``,
+    ...).
     """
     tree = parsed(code)
     if tree is None:
@@ -162,7 +162,7 @@ class _Renamer(ast.NodeVisitor):
         self._count = 0
 
     def _new(self, name: str) -> str:
-        """What ``name`` is called where it stands."""
+        """Return the new name of ``name`` in the current scope."""
         for place, scope in enumerate(reversed(self._scopes)):
             if scope.of_class and place:
                 continue  # functions in a class do not see its names
@@ -243,7 +243,7 @@ class _Renamer(ast.NodeVisitor):
     visit_ListComp = visit_SetComp = visit_DictComp = visit_GeneratorExp = _comprehension
 
     def _named(self, names: Sequence[str]) -> dict[str, str | None]:
-        """Each of ``names``, to be numbered when it is met."""
+        """Map each of ``names`` to None, to be numbered on first use."""
         return {name: None if name in self._kept else "" for name in names}
 
     def _all(self, nodes: Sequence[ast.AST]) -> None:
@@ -257,8 +257,10 @@ class _Renamer(ast.NodeVisitor):
 
 
 def _own(nodes: Sequence[ast.AST]) -> Iterator[ast.AST]:
-    """All nodes below ``nodes`` of the same scope; of an inner one its head, and of a
-    comprehension the assignments, which are of the scope around it."""
+    """Yield all nodes below ``nodes`` in the same scope.
+
+    Of an inner scope, its head; of a comprehension, the assignments that belong to the outer scope.
+    """
     waiting = list(nodes)
     while waiting:
         node = waiting.pop()
@@ -272,7 +274,7 @@ def _own(nodes: Sequence[ast.AST]) -> Iterator[ast.AST]:
 
 
 def _bound(nodes: Sequence[ast.AST]) -> Iterator[str]:
-    """Names that ``nodes`` bind in their own scope, imports aside."""
+    """Yield names that ``nodes`` bind in their own scope, except imports."""
     for node in _own(nodes):
         name: Any = None
         if isinstance(node, ast.Name):
@@ -295,7 +297,7 @@ def _imported(nodes: Sequence[ast.AST]) -> Iterator[str]:
 
 
 def _declared(nodes: Sequence[ast.AST]) -> Iterator[str]:
-    """Names that are said to be of another scope."""
+    """Yield names that are declared global or nonlocal."""
     for node in _own(nodes):
         if isinstance(node, (ast.Global, ast.Nonlocal)):
             yield from node.names

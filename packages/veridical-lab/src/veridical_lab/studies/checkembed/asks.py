@@ -18,7 +18,7 @@ from veridical_lab.studies.checkembed.topics import ERRORS, PAIRS
 if TYPE_CHECKING:
     from veridical_lab.studies.checkembed.options import CheckEmbedSetup
 
-#: Of a file of chunks.
+#: Maximum bytes of a file of chunks.
 _MOST_BYTES = 100 << 20
 
 

@@ -17,11 +17,11 @@ from veridical_lab.studies.checkembed.options import CheckEmbedSetup
 from veridical_lab.studies.checkembed.result import Value
 from veridical_lab.studies.checkembed.scenes import MOST, NUMBERS, OBJECTS, Scene, prompt_of
 
-#: What the images of a prompt are scored by: the published form, which sees the samples only.
+#: Scorer of the images of a prompt: the published form, which sees the samples only.
 SCORER = "checkembed(judged=samples,of=images)"
-#: How like the others a single image is: the negative of CheckEmbed's ``outlier``.
+#: Similarity of a single image to the others: the negative of CheckEmbed's ``outlier``.
 SINGLE = "single image (checkembed)"
-#: What a single image is scored by as SelfCheckGPT scores an answer: by its likeness to samples.
+#: Scorer of a single image, as SelfCheckGPT scores an answer: by its likeness to samples.
 SELFCHECK = "cosine(of=images)"
 SELFCHECKED = "single image (selfcheck: cosine)"
 #: Maximum number of requested objects.

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 #: Default folder of runs of studies, under the current folder.
 FOLDER = Path(".veridical") / "studies"
-#: What is measured unless scorers are named.
+#: Default scorers.
 DEFAULT = "checkembed, bert_score, selfcheck_bertscore, selfcheck_nli, sacrebleu(against=samples)"
 MATRICES = "checkembed(judged=samples), bert_score(form=matrix)"
 #: Studies of numbers of errors.

@@ -157,7 +157,7 @@ def _candle(pen: _Pen) -> None:
     pen.oval(0.43, 0.08, 0.57, 0.34, 240, 150, 40)
 
 
-#: What is counted, and how it is drawn.
+#: Objects to count, and the functions that draw them.
 OBJECTS: dict[str, Callable[[_Pen], None]] = {
     "yellow tennis ball": _ball,
     "apple": _apple,

@@ -27,7 +27,7 @@ from veridical_lab.studies.checkembed.result import Timing
 if TYPE_CHECKING:
     from veridical.run.display import Display
 
-#: What is timed unless scorers are named: CheckEmbed and the paper's stability baselines.
+#: Scorers timed by default: CheckEmbed and the paper's stability baselines.
 DEFAULT = "checkembed(judged=samples), bert_score(form=matrix), selfcheck_bertscore, selfcheck_nli"
 REPEATS = 2  #: the least of these counts
 _FILE = "timings.jsonl"

@@ -1,1 +1,3 @@
-"""Builder and studies of RefChecker's benchmark (Hu et al. 2024, appendices A and D)."""
+"""Builder and studies of RefChecker's benchmark.
+
+Hu et al. 2024, appendices A and D."""

@@ -30,10 +30,10 @@ from veridical_lab.bench.datasets.suite import BadItem
 
 #: (head, relation, tail).
 Triplet: TypeAlias = tuple[str, str, str]
-#: What labels claims that people have not: by meaning alone, as shared words would favour claims
+#: Checker of claims without human labels: by meaning only, because shared words would favour claims
 #: that copy.
 CHECKER = "claims(against=contexts,extractor=triplets,checker=nli)"
-#: Who else labels them.
+#: Origin of human labels.
 PEOPLE = "people"
 #: Resamples behind each interval.
 REPLICATES = 1000

@@ -1,4 +1,6 @@
-"""Test of a checker's reliance on the text (Hu et al. 2024, appendix D.2).
+"""Test of a checker's reliance on the text.
+
+Hu et al. 2024, appendix D.2.
 
 The tail of a triplet (else its head) is masked with ``####`` wherever the contexts have it. A
 checker that relies on the contexts then answers neutral; other labels rest on its own knowledge. In
