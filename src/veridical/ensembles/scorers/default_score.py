@@ -154,7 +154,7 @@ async def score(
         what = "contexts, reference, samples or log-probabilities"
         raise NotApplicable(f"the record has no {what if against == 'auto' else against}")
     if not any(map(str.isalnum, record.answer)):
-        raise NotApplicable("the response holds no word")
+        raise NotApplicable("the response contains no word")
     if states_nothing(record):
         from veridical.scorers.grounding._missed_answer import missed_answer
 
