@@ -48,8 +48,8 @@ class Evidence(ABC):
     def once(self, key: Hashable, make: Callable[[], _T]) -> _T:
         """Return ``make()``, cached while this record is scored, so that several scorers share it.
 
-        The cached value must not be altered. ``key`` names the value and everything that it depends
-        on besides the record; begin it with a function or string of your own. Exceptions of
+        The cached value must not be altered. ``key`` names the value and everything else that it
+        depends on except the record; begin it with a function or string of your own. Exceptions of
         ``make`` are not cached. The value should not refer to this object: that would be a cycle.
         """
         if key not in self._made:

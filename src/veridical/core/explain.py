@@ -96,7 +96,7 @@ class ShownSource:
     Attributes:
         index: index of the source among those of its ``kind``.
         closest: True for the closest passage to a sentence that nothing supports.
-        id: id of the context; None if it has none.
+        id: id of the context; None without an id.
     """
 
     kind: str

@@ -49,7 +49,7 @@ class Identity:
 
 @dataclass(frozen=True)
 class Signature:
-    """Everything on which a score depends besides the record.
+    """Everything on which a score depends, except the record.
 
     Its text is ``name|vN|models|prompts|parameters``. Model names may contain any character, so the
     text cannot be parsed: it is compared as a whole.

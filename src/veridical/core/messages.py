@@ -34,7 +34,7 @@ class LlmError(ModelError):
     Attributes:
         trouble: class of the problem.
         possibly_paid: calls sent whose answers were lost: the provider may charge for them.
-        text: text received from the model; None if there was none.
+        text: text received from the model; None if no text arrived.
     """
 
     def __init__(
@@ -56,7 +56,8 @@ class ChatRequest:
         max_tokens: maximum tokens of the answer; None leaves it to the server.
         top_p, top_k, seed, stop: as servers define them; None and () are not sent.
         logprobs: number of alternatives per token to report with log-probabilities (natural
-            logarithm); None requests none. The reply has none if the server supports none.
+            logarithm); None requests none. The reply lacks them if the server does
+            not support them.
         schema: JSON schema of the answer. Not all servers enforce it, so the caller checks the
             text.
         ordinal: index among several samples of the same request. Part of the request's key.

@@ -1,7 +1,8 @@
-"""Options of the public functions, each declared once as a field of a frozen class.
+"""Declarations of the public functions' options.
 
-A field made by :func:`option` declares its valid values, its help text for the command line and the
-kind of file that it names. :mod:`veridical.cli.declared` generates commands from such fields.
+Each option is declared once, as a field of a frozen class. A field made by :func:`option` declares
+its valid values, its help text for the command line and the kind of file that it names.
+:mod:`veridical.cli.declared` generates commands from such fields.
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ class Group(Enum):
 
 @dataclass(frozen=True)
 class Declared:
-    """The declaration of an option besides its name, type and default."""
+    """Declaration of an option, except its name, type and default."""
 
     help: str
     group: Group

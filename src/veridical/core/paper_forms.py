@@ -42,7 +42,7 @@ PAPER_FORMS = {
     "judge": PaperForm(
         {"form": "published"},
         "UQLM, eq. 14; CheckEmbed, B.1; Mirage, A.3",
-        "JSON is asked for, and token probabilities are read",
+        "JSON is requested, and token probabilities are read",
     ),
     "max_entropy": PaperForm(
         {"form": "perplexity"}, "SelfCheckGPT, eq. 13: 2^H", "the entropy H itself, in nats"

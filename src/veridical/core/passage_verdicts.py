@@ -1,8 +1,9 @@
-"""NLI verdicts of passages on statements, by whole passages and by single sentences.
+"""NLI verdicts of passages on statements.
 
-An NLI model may miss an entailment if the passage continues with exceptions. A sentence alone may
-lack the information of the others. The mean of both is more accurate than either: see
-``training/sentences_alone.py`` and ``docs/evidence/parts.md``.
+Passages are judged as a whole and by single sentences. An NLI model may miss an entailment if the
+passage continues with exceptions. A sentence alone may lack the information of the others. The mean
+of both is more accurate than either: see ``training/sentences_alone.py`` and
+``docs/evidence/parts.md``.
 
 Some pairs need no model: a passage entails its own sentences, and contradicts a sentence changed by
 a negation or an antonym.
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 #: sentences lose.
 ALONE = 2
 
-#: Number of sentences over several passages that are read alone, besides those of the first.
+#: Number of sentences over several passages that are read alone, in addition to those of the first.
 TOGETHER = 4
 #: P(entailment) of one of several passages from which the others are not read.
 ENOUGH = 0.9

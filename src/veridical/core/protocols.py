@@ -85,11 +85,11 @@ class Encoder(Protocol):
     workers: int  # threads that may call ``run`` at the same time
 
     def windows(self, texts: Sequence[str]) -> list[list[Window]]:
-        """Tokenise; at least one window per text. Long texts give several, never a cut."""
+        """Tokenise ``texts`` into at least one window each; long texts give several, uncut."""
         ...
 
     def run(self, batch: Sequence[Window], tokens: bool) -> list[Any]:
-        """One forward over ``batch``; one opaque output per window, in order."""
+        """Run one forward pass on ``batch``; return one opaque output per window, in order."""
         ...
 
     def assemble(self, windows: Sequence[Window], outputs: Sequence[Any], tokens: bool) -> Encoded:
@@ -156,7 +156,7 @@ class NliModel(Protocol):
         ...
 
     def run(self, batch: Sequence[Window]) -> list[Any]:
-        """One forward over ``batch``; one opaque output per window, in order."""
+        """Run one forward pass on ``batch``; return one opaque output per window, in order."""
         ...
 
     def assemble(self, windows: Sequence[Window], outputs: Sequence[Any]) -> NDArray[np.float32]:
@@ -193,7 +193,7 @@ class LanguageModel(Protocol):
         ...
 
     def run(self, batch: Sequence[Window]) -> list[Any]:
-        """One forward over ``batch``; one opaque output per window, in order."""
+        """Run one forward pass on ``batch``; return one opaque output per window, in order."""
         ...
 
     def assemble(self, windows: Sequence[Window], outputs: Sequence[Any]) -> TokenProbabilities:
@@ -256,11 +256,11 @@ class Checkpoint(Protocol):
     workers: int  # threads that may call ``run`` at the same time
 
     def windows(self, requests: Sequence[Any]) -> list[list[Window]]:
-        """Tokenise; at least one window a request. Long ones give several, never a cut."""
+        """Tokenise ``requests`` into at least one window each; long ones give several, uncut."""
         ...
 
     def run(self, batch: Sequence[Window]) -> list[Any]:
-        """One forward over ``batch``; one opaque output per window, in order."""
+        """Run one forward pass on ``batch``; return one opaque output per window, in order."""
         ...
 
     def assemble(self, windows: Sequence[Window], outputs: Sequence[Any]) -> NDArray[np.float32]:

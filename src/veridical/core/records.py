@@ -384,8 +384,8 @@ class Record(BaseModel):
         return self.answer
 
     def need_sentences(self) -> list[Span]:
-        """Return the sentences that are not blank; raise :class:`NotApplicable` if there are
-        none."""
+        """Return the sentences that are not blank; raise :class:`NotApplicable` if all
+        are blank."""
         self.need_answer()
         sentences = [s for s in self.sentences if self.answer[s.start : s.end].strip()]
         if not sentences:

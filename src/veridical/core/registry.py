@@ -89,7 +89,7 @@ class Scorer:
             auxiliary scorers alone.
         needs: record fields (``samples``, ``contexts``, ``reference``, ``logprobs``) without
             which it is not applicable. ``against`` stands for whichever field its ``against``
-            parameter names; a named proxy stands in for ``logprobs``.
+            parameter names; a named proxy replaces ``logprobs``.
         cost: the most expensive kind of request that it makes. ``free`` scorers are pure functions
             of the record and may run in worker processes. Those of cost ``llm`` are in a preset
             only where an LLM is named.
@@ -103,7 +103,7 @@ class Scorer:
             signature, so that earlier scores and ensembles stay valid.
         tuned_on: data set -> parameters whose defaults were chosen on it; an empty tuple means that
             the method itself was. Figures on it are "in-domain".
-        prompts: LLM templates that it may use, besides those named by its parameters; or a function
+        prompts: LLM templates that it may use, except those that its parameters name; or a function
             of its parameters that returns them.
         check: called with all parameters before a run; raises :class:`UsageError` if they cannot be
             combined. The annotations give the valid values of each.

@@ -195,8 +195,9 @@ class ScoreJson(NamedTuple):
 
 
 class Selected(BaseModel):
-    """The selected answer among a response and its samples: the least risky, or the one that
-    represents the most probable meaning.
+    """The selected answer among a response and its samples.
+
+    It is the least risky, or the one that represents the most probable meaning.
 
     Attributes:
         kind, index: the ``response`` (index 0), or one of the samples; null if none was scored.
@@ -233,7 +234,7 @@ class Repair(BaseModel):
     Attributes:
         of: the repaired text: the ``response``, or the text ``selected`` (``Result.selected``).
         scorer: scorer whose units were unsupported; null if no scorer could judge them.
-        text: the repaired answer; null if there is none, for the ``reason`` given.
+        text: the repaired answer; null without a repair, for the ``reason`` given.
         changes: in order; applied to the answer, they yield ``text``.
         risk, by: as in a result of the repaired answer.
         remaining: its unsupported units, by the same scorer; null if it was not scored again.
@@ -457,9 +458,11 @@ class Result(BaseModel):
 
 
 def _completed(unit: Unit, others: Sequence[Sequence[Unit]]) -> Unit:
-    """Return a unit without evidence with that of another unit on the same piece, and its label if
-    the unit has none. Evidence for support or contradiction is only taken from a unit with the same
-    verdict."""
+    """Return a unit without evidence with that of another unit on the same piece.
+
+    A unit without a label takes the other's label too. Evidence for support or contradiction is
+    only taken from a unit with the same verdict.
+    """
     if unit.evidence:
         return unit
     verdict = verdict_of_label(unit.label)

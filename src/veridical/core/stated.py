@@ -1,7 +1,7 @@
-"""Statements of answers in the form that NLI models judge: short ones with their question.
+"""Statements of answers in the form that NLI models judge.
 
-All scorers that use an NLI model on an answer or its sentences take their texts from here. Units,
-offsets and evidence refer to the unaltered answer.
+Short statements are joined with their question. All scorers that use an NLI model on an answer or
+its sentences take their texts from here. Units, offsets and evidence refer to the unaltered answer.
 """
 
 from __future__ import annotations
@@ -132,7 +132,7 @@ def _reply_before(record: Record, question: str, sentence: Span) -> str:
 
 
 def _has_word(text: str) -> bool:
-    """Return True if a sentence contains letters or digits besides citations and markup."""
+    """Return True if a sentence contains letters or digits outside citations and markup."""
     return any(map(str.isalnum, text)) and any(map(str.isalnum, readable(without_markers(text))))
 
 
@@ -188,7 +188,7 @@ def known_words(record: Record) -> Callable[[str], bool] | None:
 
 def without_lead_in(record: Record, sentence: Span) -> Span:
     """Return a sentence without its lead-in: the agreement or greeting at its beginning (except the
-    verdict on a yes/no question), attributions at both ends, and a refusal beside a statement. A
+    verdict on a yes/no question), attributions at both ends, and a refusal next to a statement. A
     value of a structured answer is returned unaltered."""
     if (sentence.start, sentence.end) in judged_units(record.answer):
         return sentence
@@ -219,7 +219,7 @@ def need_statements(record: Record) -> list[Span]:
     """Return the :func:`stating_sentences`.
 
     Raises:
-        NotApplicable: there are none.
+        NotApplicable: no sentence states anything.
     """
     record.need_sentences()
     said = stating_sentences(record)

@@ -41,7 +41,7 @@ class TokenProbabilities:
             character split over several tokens belongs as a whole to each of them.
         logprobs: (n,) log-probability of each token.
         top: (n, k) log-probabilities of the k likeliest tokens at each position, descending; rows
-            with fewer are padded with -inf; None if there are none.
+            with fewer are padded with -inf; None if unknown.
         entropy: (n,) entropy over the whole vocabulary, in nats; None if only ``top`` is known.
         lowest: (n,) least log-probability in the vocabulary at each position; None likewise.
         top_ids: (n, k) vocabulary ids of ``top``; None if unknown.

@@ -33,7 +33,7 @@ class ToolCall(NamedTuple):
         message: index of the message in the conversation.
         name: name of the tool.
         arguments: text as written by the model, or the JSON of an object.
-        result: the returned text; None if there is none.
+        result: the returned text; None without a result.
         failed: True if the result reports an error; None without a result.
     """
 
@@ -62,7 +62,7 @@ class ToolResult(NamedTuple):
 
 def tool_calls(prompt: str | Sequence[dict[str, Any]] | None) -> list[ToolCall]:
     """Return the tool calls of a conversation, in order, each with its result. A result without an
-    id belongs to the first open call of its tool, or of any tool if it names none."""
+    id belongs to the first open call of its tool, or of any tool if it names no tool."""
     if prompt is None or isinstance(prompt, str):
         return []
     calls: list[ToolCall] = []

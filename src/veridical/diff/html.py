@@ -1,4 +1,4 @@
-"""A comparison as one self-contained page, with a script for the colours only."""
+"""A comparison as a self-contained page, whose only script sets colours."""
 
 from __future__ import annotations
 

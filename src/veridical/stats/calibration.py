@@ -105,8 +105,11 @@ class Beta(Calibration):
 
 
 class Isotonic(Calibration):
-    """The non-decreasing step function of least squares (Zadrozny and Elkan 2002), linear between
-    the ends of its steps and constant outside them: ``values`` at ``risks``."""
+    """The non-decreasing step function of least squares (Zadrozny and Elkan 2002).
+
+    It has the ``values`` at ``risks``, is linear between the ends of its steps and constant outside
+    them.
+    """
 
     method: Literal["isotonic"] = "isotonic"
     risks: _Shares

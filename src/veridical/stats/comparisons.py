@@ -249,7 +249,7 @@ def _anew(
     replicates: int,
     seed: int,
 ) -> tuple[float, Floats]:
-    """The metric and its replicates over the ``joint`` targets of a pair."""
+    """Return the metric and its replicates over the ``joint`` targets of a pair."""
     key = name, np.packbits(joint).tobytes()
     if key not in cache:
         targets = Targets(truth[joint], score[joint])
@@ -261,7 +261,10 @@ def _anew(
 
 
 def _ranks(values: Mapping[str, float], boot: Mapping[str, Floats]) -> list[Rank]:
-    """Mean ranks over the replicates in which any scorer has a value; one without is last."""
+    """Return mean ranks over the replicates in which any scorer has a value.
+
+    A scorer without a value is last.
+    """
     from scipy.stats import rankdata
 
     names = [s for s, value in values.items() if not math.isnan(value)]
@@ -280,8 +283,11 @@ def _ranks(values: Mapping[str, float], boot: Mapping[str, Floats]) -> list[Rank
 
 
 def _components(positive: NDArray[np.bool_], score: Floats) -> tuple[Floats, Floats]:
-    """DeLong's structural components: for each positive the share of negatives below it (a tie
-    counts half), for each negative the share of positives above it."""
+    """Return DeLong's structural components.
+
+    They are the share of negatives below each positive (a tie counts half), and the share of
+    positives above each negative.
+    """
     above, below = score[positive], score[~positive]
     ranks = midranks(score)
     beaten = ranks[positive] - midranks(above)

@@ -51,8 +51,8 @@ def best_threshold(
         positive: the positive class of ``f1`` and ``f_beta``: 1 is ``hallucinated``, 0
             ``correct``.
         min_precision: use the threshold of the highest recall of ``positive`` whose precision is
-            at least this, instead of an objective; if there is none, the one at which nothing is
-            predicted ``positive``.
+            at least this, instead of an objective; if no threshold has it, the one at which nothing
+            is predicted ``positive``.
 
     Raises:
         UsageError: there is no such objective, or beta is not a positive number.

@@ -172,8 +172,10 @@ def _checked(risks: Floats, labels: Floats) -> tuple[Floats, Bools]:
 
 
 class _Landscape:
-    """An objective as a function of weights alone, with the best threshold for them; losses are
-    negative, so that the highest value is the best."""
+    """An objective as a function of weights alone, with the best threshold for them.
+
+    Losses are negative, so that the highest value is the best.
+    """
 
     def __init__(self, risks: Floats, positive: Bools, objective: Objective, beta: float) -> None:
         scored = ~np.isnan(risks)
