@@ -76,7 +76,7 @@ def test_check(fake):
 
 def test_check_says_what_is_wrong(fake):
     for passages in ([], "", ["", ""]):
-        with pytest.raises(UsageError, match="no passage"):
+        with pytest.raises(UsageError, match="passages must not be empty"):
             veridical.claims.check("x", passages)
     with pytest.raises(UsageError, match="unknown claim checker"):
         veridical.claims.check("x", "y", checker="guess")

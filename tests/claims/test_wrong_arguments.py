@@ -21,7 +21,7 @@ from veridical.tuning.options import TuneOptions
         (claims.check, (["a", 3], "x"), "a list of them, not a list with 3"),
         (claims.check, ("a", 3), "passages must be a text or a list of them, not 3"),
         (claims.check, ("a", {"a": 1}), "passages must be a text"),
-        (claims.extract, (3,), "response must be a text or a Record, not 3"),
+        (claims.extract, (3,), "response must be a str or a Record, not 3"),
         (veridical.check, (3,), "cannot read records from int: pass a path, a dict"),
         (veridical.tune, (3,), "cannot read records from int"),
         (veridical.plan, (3,), "cannot read records from int"),
