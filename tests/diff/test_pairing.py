@@ -51,7 +51,7 @@ def test_ids_that_repeat_and_move_are_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"'a' occurs twice"):
         compare(tmp_path, a, b, pair_by="id")
     made = compare(tmp_path, a, b, pair_by="row")
-    assert made.n_pairs == 3 and "2 of 3 pairs have another id" in made.notes[0]
+    assert made.n_pairs == 3 and "2 of 3 pairs have different ids" in made.notes[0]
 
 
 def test_nothing_in_common(tmp_path: Path) -> None:
