@@ -188,7 +188,7 @@ def test_what_cannot_be_fitted_is_said() -> None:
     risk, labels = np.array([0.1, 0.9, 0.5]), np.array([0.0, 1, 0])
     with pytest.raises(UsageError, match="did you mean 'platt'"):
         fit("plat", risk, labels)
-    with pytest.raises(UsageError, match="got 0 and 3"):
+    with pytest.raises(UsageError, match="not 0 and 3"):
         fit("beta", risk, np.zeros(3))
     with pytest.raises(UsageError, match=r"risk\[1\] = 1.5 is not in"):
         fit("platt", np.array([0.1, 1.5, 0]), labels)
