@@ -170,7 +170,10 @@ def test_the_first_run_settles_how_shards_are_scored(run: Any, tmp_path: Path, c
             ("run", "planned", "--executor", "ray", "--index", "0"),
             "cannot be combined with --executor",
         ),
-        (("plan", "in.jsonl", "--out", "gs://bucket/d"), "addresses are s3://BUCKET/NAME"),
+        (
+            ("plan", "in.jsonl", "--out", "gs://bucket/d"),
+            "not a supported address; use s3://BUCKET/NAME",
+        ),
         (("run", "planned", "--preset", "fast", "--against", "reference", "--prior", "7"), "prior"),
         (("merge", "d"), "contains no shards"),
         (("merge", "planned"), "2 of 2 shards are not done (0, 1)"),
