@@ -161,7 +161,7 @@ def test_a_run_goes_on_without_asking_again(tmp_path: Path) -> None:
 def test_another_corpus_is_another_run(tmp_path: Path) -> None:
     path = write(tmp_path / "in.jsonl")
     check(path, tmp_path / "run", Scripted())
-    with pytest.raises(UsageError, match=r"another run; what differs: parameters.*scripted"):
+    with pytest.raises(UsageError, match=r"another run; differences: parameters.*scripted"):
         check(path, tmp_path / "run", Scripted({"x": ["y"]}))
     with pytest.raises(UsageError, match="another run"):
         check(path, tmp_path / "run", Scripted(), corpus_top=2)
@@ -252,7 +252,7 @@ def test_a_corpus_of_files(tmp_path: Path, fakes: FakeNli) -> None:
     lines = [*results.lines()]
     assert [*check(path, tmp_path / "run", root, **settings).lines()] == lines
     (root / "bob.txt").write_text("Bob was born in Rome.")
-    with pytest.raises(UsageError, match="what differs: parameters"):
+    with pytest.raises(UsageError, match="differences: parameters"):
         check(path, tmp_path / "run", root, **settings)
 
 

@@ -220,7 +220,7 @@ HOSTILE: list[tuple[dict[str, Any], str]] = [
     ({"prompt": "a\x00b"}, "NUL"),
     ({"prompt": "a\ud800b"}, "surrogate"),
     ({"prompt": 7}, "prompt"),
-    ({"prompt": "x", "logprobs": [{"token": "a", "logprob": -1}]}, "belongs to a response"),
+    ({"prompt": "x", "logprobs": [{"token": "a", "logprob": -1}]}, "requires a response"),
 ]
 
 

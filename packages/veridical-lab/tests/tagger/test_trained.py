@@ -162,7 +162,7 @@ def test_wrong_names_are_refused_when_the_scorer_is_bound(name, message):
 async def test_without_token_vectors_it_cannot_work(trained):
     _, _, path = trained
     record = Record(response="Ann was born in Rome.")
-    with pytest.raises(UsageError, match="asked for token embeddings"):
+    with pytest.raises(UsageError, match="requested token embeddings"):
         await find_extractor(f"trained|{path}")(record, LocalEvidence(record))
 
 
