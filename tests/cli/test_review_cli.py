@@ -114,7 +114,7 @@ def test_the_same_answer_of_two_models_needs_the_model(
     unnamed = tmp_path / "claims.json"
     unnamed.write_bytes(file.read_bytes())
     code, refusal = run(["review", str(at), "--import", str(unnamed)])
-    assert code == 1 and "id '7' with that response is several answers of the run" in refusal
+    assert code == 1 and "id '7' with that response matches several answers of the run" in refusal
 
 
 @pytest.mark.parametrize(
@@ -200,7 +200,7 @@ def test_an_export_says_what_it_leaves_out(
     assert run(["review", str(given), "--export", str(tmp_path / "labels.jsonl")]) == (0, "")
     told = capsys.readouterr().err
     assert "2 answers: " in told
-    assert "left out by tune and bench: 1 undecided (people disagree" in told
+    assert "left out by tune and bench: 1 undecided (reviewers disagree" in told
 
 
 def test_a_rate_is_printed_and_written_with_groups_and_what_more_labels_buy(
@@ -258,7 +258,7 @@ def test_a_rate_that_is_narrow_enough_opens_no_page_and_says_what_more_would_buy
         (["--budget", "5", "--width", "0"], "width"),
         (["--budget", "5", "--width", "1.5"], "width"),
         (["--budget", "5", "--width", "nan"], "width"),
-        (["--budget", "5", "--annotators", "a,a"], "twice"),
+        (["--budget", "5", "--annotators", "a,a"], "duplicate name"),
         (["--budget", "5", "--by", "modle"], "modle"),
     ],
 )

@@ -283,7 +283,7 @@ def test_answers_that_were_cut_are_told(questions: Path) -> None:
 @pytest.mark.parametrize(
     ("sampling", "more", "told"),
     [
-        ({"n": 2}, {"samples": [2, 5]}, "figures of 5 samples"),
+        ({"n": 2}, {"samples": [2, 5]}, "--samples 5 exceeds|samples 5 exceeds"),
         ({"response": "given"}, {}, "without a response"),
         ({"adaptive": Adaptive(2, 4)}, {}, "n is one number"),
         ({"n": 2}, {"llm": None}, "with a language model"),

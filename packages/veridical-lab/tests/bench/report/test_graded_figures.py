@@ -60,7 +60,7 @@ def test_they_are_drawn(made: Bench, tmp_path: Path) -> None:
     page = tmp_path / "page.html"
     write_bench_report(made, page)
     text = page.read_text("utf-8")
-    assert "beside people&#39;s labels" in text and "Labels" in text
+    assert "by human label" in text and "Labels" in text
     assert not re.search(r"style=", text)
 
 

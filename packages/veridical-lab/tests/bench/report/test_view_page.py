@@ -239,7 +239,7 @@ def test_hostile_text_stays_text(browser: Browser, page_of: Served, folder: Path
         page.locator("#compare-only").select_option("all")
         until(page, "document.querySelectorAll('#compare-records .flip').length === 10")
         go(page, "run=" + "0" * 16)
-        until(page, "document.getElementById('alarm').textContent.includes('no such entry')")
+        until(page, "document.getElementById('alarm').textContent.includes('unknown entry')")
         assert page.title() == "Runs · veridical"
         assert page.locator("img, iframe, object").count() == 0
         pages.trouble[:] = [t for t in pages.trouble if "status of 4" not in t]  # of the last

@@ -143,7 +143,7 @@ def test_broken_lines_and_empty_tables(tmp_path: Path) -> None:
         read_table([])
     with pytest.raises(UsageError, match="field 'value': is required with 'scorer'"):
         read_table([row(value=...)])
-    with pytest.raises(UsageError, match="field 'scorer': is missing beside 'value'"):
+    with pytest.raises(UsageError, match="field 'scorer': is required with 'value'"):
         read_table([row(scorer=...)])
     with pytest.raises(UsageError, match="the table has no scorer"):
         read_table([wide(text="one"), wide(text="two")])

@@ -104,6 +104,6 @@ def test_wrong_counts_lower_the_score(tmp_path: Path) -> None:
 
 def test_without_pillow_nothing_is_begun(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(decoding.importlib.util, "find_spec", lambda name: None)
-    with pytest.raises(ModelError, match="are require Pillow"):
+    with pytest.raises(ModelError, match="images require Pillow"):
         studied(["counting"], tmp_path / "run", None)
     assert not (tmp_path / "run").exists()
