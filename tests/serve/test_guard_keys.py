@@ -54,10 +54,10 @@ def test_without_keys_it_is_for_this_computer_alone(tmp_path: Path, words: list[
         assert done.returncode == 1, done.stderr
         return done.stderr
 
-    assert "needs --keys FILE" in refused("--host", "0.0.0.0")
+    assert "add --keys FILE" in refused("--host", "0.0.0.0")
     assert "No such file" in refused("--keys", "none.json")
     keys_file(tmp_path, usd_per_day=1.0)
-    assert "does not count money" in refused("--keys", "keys.json")
+    assert "which a guard does not support" in refused("--keys", "keys.json")
 
 
 def test_keys_of_a_guard(tmp_path: Path, words: list[str]) -> None:
