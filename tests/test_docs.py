@@ -80,7 +80,7 @@ def test_the_guide_shows_what_explain_prints() -> None:
 
     page = (ROOT / "docs" / "guide.md").read_text(encoding="utf-8")
     shown = re.findall(r"```json\n([^\n]+)\n```\n\n```text\n(.*?)```", page, re.DOTALL)
-    assert len(shown) == 3
+    assert len(shown) == 2
     with veridical.Engine(store=None, nli="mini") as engine:
         for row, text in shown:
             (result,) = veridical.check([json.loads(row)], engine=engine)
