@@ -32,7 +32,7 @@ MAX_CLASS_WORDS = 20
 MAX_SUBJECT_CHARACTERS = 72
 
 #: Commits after this one follow the rule for subjects.
-FIRST_COMMIT = "e5d606d4"
+FIRST_COMMIT = "1adeaa25"
 
 #: Words that open a nominal clause or a fragment, never a summary.
 CLAUSE_OPENINGS = _set("what whatever whether how where which why when who whose that if of")
