@@ -16,7 +16,7 @@ from veridical.core.protocols import Window
 from veridical.core.records import Record
 from veridical.core.registry import REGISTRY, scorer
 from veridical.core.scores import Score
-from veridical.engine.batching import Gate
+from veridical.engine.batching import IdleSignal
 from veridical.engine.engine import Engine
 from veridical.engine.service import Service
 from veridical.errors import ModelError, UsageError
@@ -62,7 +62,7 @@ class Lengths:
 
 def ask(model: Any, requests: Sequence[Any], store: Store | None = None) -> tuple[Any, Any]:
     async def run() -> Any:
-        service = Service(model, Gate(0.05), store)
+        service = Service(model, IdleSignal(0.05), store)
         try:
             asked = (service.ask([r], []) for r in requests)
             return await asyncio.gather(*asked, return_exceptions=True), service.work
