@@ -58,7 +58,7 @@ def test_files_of_two_models(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["right.jsonl"], "two models or more"),
+        (["right.jsonl"], "at least two models, not right; name the column"),
         (["gone.jsonl", "right.jsonl"], "gone.jsonl: no such file"),
         (["right.jsonl", "wrong.jsonl", "--report", "r.pdf"], ".html, .md"),
         (["right.jsonl", "wrong.jsonl", "--json", "right.jsonl"], "it is an input"),

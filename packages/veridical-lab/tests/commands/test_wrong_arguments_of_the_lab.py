@@ -16,9 +16,9 @@ from veridical_lab.rank import rank
     ("function", "arguments", "why"),
     [
         (rank, (3,), "answers must be a path or a list of them, not 3"),
-        (rank, ([object() for _ in "a"],), "answers must be a path or a list of them; there is"),
+        (rank, ([object() for _ in "a"],), "a path or a list of them, not a list with <object"),
         (veridical.bench, (3,), "suites must be the name of a suite .*graded.* not 3"),
-        (veridical.bench, ([None],), "there is None"),
+        (veridical.bench, ([None],), "suites must be the name of a suite .* not a list with None"),
         (veridical.bench, ("graded",), "suite 'graded' needs data=PATH"),
     ],
 )

@@ -127,7 +127,7 @@ def test_a_whole_run_by_an_llm() -> None:
 @pytest.mark.parametrize("name", SCORERS)
 def test_an_llm_that_is_not_asked_is_refused(name: str) -> None:
     (bound,) = REGISTRY.parse(f"{name}(llm=mine)")
-    with pytest.raises(UsageError, match="by=form asks no llm"):
+    with pytest.raises(UsageError, match="by=form does not use llm=mine; remove it"):
         bound.check()
     assert REGISTRY.parse(name)[0].costs == {"free"}
     assert not REGISTRY.get(name).presets
