@@ -87,7 +87,7 @@ def test_what_does_not_go_together_is_said(folder: Path, cascade: Path) -> None:
     done = call(folder, "check", "graded.jsonl", "--cascade", "cascade.json", "--scorers", "ngram")
     assert done.returncode == 1 and "cannot be combined with --scorers" in done.stderr
     done = call(folder, "check", "graded.jsonl", "--cascade", "graded.jsonl")
-    assert done.returncode == 1 and "is no cascade" in done.stderr
+    assert done.returncode == 1 and "is not a valid cascade model" in done.stderr
     done = call(folder, "tune", "graded.jsonl", "--cascade", "c.json", "--level", "sentence")
     assert done.returncode == 1 and "level response" in done.stderr
     done = call(folder, "tune", "graded.jsonl", "--cascade", "c.json", "--keep", "2")

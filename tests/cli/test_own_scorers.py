@@ -63,10 +63,10 @@ def test_the_page_begins_with_what_a_scorer_needs_to_be_used() -> None:
 @pytest.mark.parametrize(
     ("named", "said"),
     [
-        ("./none.py:shouting", "none.py: there is no such file"),
+        ("./none.py:shouting", "--scorers: no such file: none.py"),
         ("./shout.py:loud", "has no scorer 'loud'; it has shouting."),
         ("./broken.py:loud", "broken.py cannot be run: ZeroDivisionError: division by zero"),
-        ("./plain.py:plain", "has no scorer 'plain'; it has none."),
+        ("./plain.py:plain", "has no scorer 'plain'; it declares no scorer."),
     ],
 )
 def test_a_file_that_cannot_be_used_is_named(folder: Path, named: str, said: str) -> None:

@@ -62,7 +62,7 @@ def test_decisions_are_on_the_lines_in_the_summary_and_in_the_report(folder: Pat
     [
         (["--policy", "absent.toml"], "cannot read policy absent.toml"),
         (["--policy", "a.jsonl"], "is not a TOML file"),
-        (["--repair", "rewrite"], "no LLM was named"),
+        (["--repair", "rewrite"], "no LLM is named; give one (--llm NAME)"),
         (["--select", "worst"], "worst"),
         (["--policy", "policy.toml", "--report", "policy.toml"], "it is an input"),
         (["--json", "same.out", "--report", "same.out"], "two outputs have that name"),

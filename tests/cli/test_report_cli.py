@@ -71,7 +71,7 @@ def test_a_redacted_page_has_no_text_of_a_record(run: Path) -> None:
     ("only", "message"),
     [
         ("contradicte", "did you mean 'contradicted'"),
-        (" , ", "only names no verdict"),
+        (" , ", "only contains no verdict; choose among contradicted"),
     ],
 )
 def test_a_word_that_is_no_verdict_is_refused(run: Path, only: str, message: str) -> None:

@@ -74,7 +74,7 @@ def test_errors_are_told_before_the_work(folder: Path) -> None:
         (["--objective", "auroc", "--joint"], "--joint requires an objective with a threshold"),
         (["--out", "missing/ensemble.json"], "its folder must exist"),
         (["--out", "graded.jsonl"], "it is an input"),
-        (["--report", "report.pdf"], "a report is .html"),
+        (["--report", "report.pdf"], "a report must be .html"),
         (["--alpha", "2"], "alpha must be between 0 and 1"),
         (["--scorers", "ngramm"], "did you mean 'ngram'"),
     ):
