@@ -149,7 +149,7 @@ def test_a_plan_refuses_what_the_run_refuses(tmp_path: Path) -> None:
     policy.write_text('accept = 0.5\non = "claims"\n', "utf-8")
     with pytest.raises(UsageError, match="the run does not score it"):
         veridical.plan([GOOD], "ngram", policy=policy)
-    with pytest.raises(UsageError, match="no LLM was named"):
+    with pytest.raises(UsageError, match="no LLM is named"):
         veridical.plan([GOOD], "ngram", repair="rewrite")
     with pytest.raises(UsageError, match="unknown way to select 'worst'"):
         veridical.plan([GOOD], "ngram", select="worst")

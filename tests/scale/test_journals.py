@@ -94,5 +94,5 @@ def test_a_computer_with_another_secret_asks_again_and_says_so(
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    assert "set VERIDICAL_SECRET alike on all" in done.stderr and "000000" in done.stderr
+    assert "set the same VERIDICAL_SECRET on all" in done.stderr and "000000" in done.stderr
     assert sum(paid.asked.values()) == ROWS + sum(lost.values())

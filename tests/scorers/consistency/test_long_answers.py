@@ -45,7 +45,7 @@ def run(scorers: str, llm: Any) -> Any:
 
 @pytest.mark.parametrize("scorer", ALL)
 def test_without_an_llm_each_is_refused_before_a_run(scorer: str) -> None:
-    with pytest.raises(UsageError, match="no LLM was named"):
+    with pytest.raises(UsageError, match="no LLM is named"):
         veridical.check([ROW], scorer, processes=0, store=None)
 
 

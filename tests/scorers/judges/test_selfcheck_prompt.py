@@ -105,5 +105,5 @@ async def test_one_context_that_supports_is_enough():
 async def test_what_does_not_apply():
     with pytest.raises(NotApplicable, match="no samples"):
         await selfcheck_prompt(Record(response="a"), FixedReplies(RECORD, "Yes"))
-    with pytest.raises(UsageError, match="must have"):
+    with pytest.raises(UsageError, match=r"must contain \{sample\} and \{sentence\}"):
         await selfcheck_prompt(RECORD, FixedReplies(RECORD, "Yes"), template="likert")

@@ -73,7 +73,7 @@ def test_the_reference_is_pinned_to_its_content(reference):
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("", "it has no rows"),
+        ("", "the file has no rows"),
         ('{"response": "Lyon"}', "KeyError: 'logprobs'"),
         ('{"response": "Nice", "logprobs": [{"token": "Lyon", "logprob": -1}]}', "line 1: "),
         ('{"response": "Lyon", "logprobs": [{"token": "Lyon", "logprob": -1}]}', "alternatives"),
