@@ -281,7 +281,7 @@ class ScoringServer:
         self.check_ready()
         rewriting, llm = how == "rewrite", self.engine.llms.default
         if rewriting and llm is None:
-            error = "this server has no LLM for rewriting; start it with --llm NAME"
+            error = "this server has no LLM for rewriting; set how to drop"
             raise Problem(422, f"how: {error}", errors=[{"field": "how", "error": error}])
         if rewriting and llm is not None and key is not None:
             key.check_scorers((), [llm.name])
