@@ -141,7 +141,7 @@ def test_bench_names_a_value_of_another_type(data: Any, options: Any, said: str)
         ({"policy": 3}, "policy must be a path, not 3"),
         ({"store": 3}, "store must be a path, not 3"),
         ({"corpus": 3}, "corpus must be a path or a retriever, not 3"),
-        ({"llm": 3}, "llm must be a text or a client with an endpoint, not 3"),
+        ({"llm": 3}, "llm must be a name or a client with an endpoint, not 3"),
     ],
 )
 def test_a_value_of_another_type_is_named(

@@ -275,7 +275,7 @@ def test_parameters_that_do_not_go_together_are_refused_before_a_run() -> None:
         ("panel(judges='self|nli')", "does not fill"),
         ("g_eval(template=mqag_questions)", "requests no verdict"),
         ("gpt_score(template=likert)", "a user message and an assistant message"),
-        ("selfcheck_prompt(template=likert)", "must have"),
+        ("selfcheck_prompt(template=likert)", r"likert must contain \{sample\} and \{sentence\}"),
     ):
         with pytest.raises(UsageError, match=why):
             resolve(text)

@@ -124,7 +124,7 @@ def _set(*place: Any) -> Callable[[dict[str, Any]], None]:
         (_set("extra", 1), "extra: Extra inputs"),
         (_set("components", []), "components"),
         (_set("components", [component("ngram").model_dump()] * 65), "at most 64"),
-        (_set("components", 1, "scorer", "ngram(n=2)"), "there twice"),
+        (_set("components", 1, "scorer", "ngram(n=2)"), "a component occurs twice"),
         (_set("components", 0, "part", "unit"), "no unit components"),
         (_set("fit", "weights", None), "weights must name"),
         (_set("fit", "weights", "support", 0.4), "add up to 1"),
@@ -177,7 +177,7 @@ def test_damaged_parameters_are_refused(tmp_path, parameters, place, value, why)
     [
         ("left", (0, 0, 0), "after their parent"),  # it would never end
         ("right", (9, 0, 0), "after their parent"),
-        ("feature", (3, -1, -1), "not there"),
+        ("feature", (3, -1, -1), "a component that does not exist"),
         ("value", (0.0,), "differ in length"),
         ("feature", (-2, -1, -1), "greater than or equal"),
     ],

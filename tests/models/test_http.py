@@ -167,7 +167,7 @@ NAN = [{"index": 0, "embedding": [float("nan")] * 384}]
     [
         (lambda entries: entries[:-1], "4 vectors for 5 texts"),
         (lambda entries: [*entries[:-1], entries[0]], "indices are not 0..4"),
-        (lambda entries: [*entries[1:], *NAN], "NaN is no number"),
+        (lambda entries: [*entries[1:], *NAN], "NaN is not a JSON number"),
         (lambda entries: [*entries[1:], *INFINITE], "not finite"),
         (lambda entries: [*entries[1:], *LARGE], "not a list of numbers"),
         (lambda entries: [*entries[:-1], {"index": [], "embedding": [1.0]}], "indices are not"),

@@ -208,7 +208,10 @@ def test_changed_inputs_and_damaged_parts_are_refused(
         (("plan", "in.parquet", "--out", "s3://answers/b?endpoint_override=evil"), "no ? #"),
         (("plan", "in.parquet", "--out", "s3://answers/b\x1b[2J"), "control characters"),
         (("plan", "in.parquet", "--out", "s3://answers/" + "a" * 900), "800 bytes at most"),
-        (("plan", "in.parquet", "--out", "gs://answers/b"), "addresses are s3://BUCKET/NAME"),
+        (
+            ("plan", "in.parquet", "--out", "gs://answers/b"),
+            "not a supported address; use s3://BUCKET/NAME",
+        ),
         (("plan", "in.parquet", "--out", "s3://not-there/b"), "there is no such bucket"),
         (
             ("plan", "in.parquet", "--out", "s3://answers/full"),
@@ -218,17 +221,26 @@ def test_changed_inputs_and_damaged_parts_are_refused(
         (("plan", "s3://answers/none/", "--out", "d"), "there are no Parquet, JSON Lines, CSV or"),
         (("plan", "s3://answers/several/", "--out", "d"), "several formats (csv, jsonl)"),
         (("plan", "s3://answers/full/other", "--out", "d"), "cannot be read as Parquet"),
-        (("plan", "s3://answers/in.json", "--out", "d"), "CSV and TSV are read: convert it"),
-        (("plan", "s3://answers/in.parquet.gz", "--out", "d"), "CSV and TSV are read: convert it"),
-        (("plan", "s3://answers/in.gz", "--out", "d"), "CSV and TSV are read: convert it"),
+        (
+            ("plan", "s3://answers/in.json", "--out", "d"),
+            "convert it to Parquet, JSON Lines, CSV or TSV",
+        ),
+        (
+            ("plan", "s3://answers/in.parquet.gz", "--out", "d"),
+            "convert it to Parquet, JSON Lines, CSV or TSV",
+        ),
+        (
+            ("plan", "s3://answers/in.gz", "--out", "d"),
+            "convert it to Parquet, JSON Lines, CSV or TSV",
+        ),
         (("plan", "s3://answers/absent.jsonl", "--out", "d"), "there is no such object"),
         (("plan", "s3://answers/empty.csv", "--out", "d"), "empty; a header line is needed"),
-        (("plan", "https://example.org/in.parquet", "--out", "d"), "addresses are s3://"),
+        (("plan", "https://example.org/in.parquet", "--out", "d"), "use s3://BUCKET/NAME"),
         (
             ("run", "s3://answers/nothing"),
             "contains no shards; run veridical shard plan INPUT --out s3",
         ),
-        (("merge", "s3://answers/nothing"), "holds no shards"),
+        (("merge", "s3://answers/nothing"), "contains no shards"),
         (("merge", "s3://answers/../nothing"), "no . or .. as a part"),
     ],
 )
@@ -251,7 +263,7 @@ def test_odd_and_hostile_addresses_are_refused(
     ("variables", "message"),
     [
         ({"AWS_ACCESS_KEY_ID": "", "AWS_SECRET_ACCESS_KEY": ""}, "set AWS_ACCESS_KEY_ID and"),
-        ({"AWS_SECRET_ACCESS_KEY": ""}, "go together"),
+        ({"AWS_SECRET_ACCESS_KEY": ""}, "must be set together; one of them is missing"),
         ({"AWS_ENDPOINT_URL": "ftp://x"}, "is not https://HOST or http://HOST:PORT"),
         ({"AWS_ENDPOINT_URL": "http://127.0.0.1:9"}, "s3://answers/shards"),
     ],

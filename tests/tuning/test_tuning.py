@@ -116,7 +116,7 @@ def test_guarantees_of_all_strata_at_once_take_a_share_of_delta_each() -> None:
         return " ".join(fact for section in sections(tuned) for fact in section.facts)
 
     assert "each guarantee holds separately with probability 90.0%" in told(alone)
-    assert "hold at once is less probable" in told(alone)
+    assert "hold together is less probable" in told(alone)
     assert "hold together with probability 90.0%, each being made at 95.0%" in told(both)
     assert "on a scale of their own" in told(alone)
     calibrated = tune_graded(data, TuneOptions(calibrate="platt", **how))
@@ -186,8 +186,8 @@ def test_what_is_left_out_is_told() -> None:
         ({"objective": "auc"}, "unknown objective 'auc'"),
         ({"alpha": 1.5}, "alpha must be between 0 and 1"),
         ({"alpha": 0.1, "delta": 0.0}, "delta must be between 0 and 1"),
-        ({"simultaneous": True, "alpha": 0.1}, "it needs alpha and by"),
-        ({"simultaneous": True, "by": "task"}, "it needs alpha and by"),
+        ({"simultaneous": True, "alpha": 0.1}, "simultaneous requires alpha and by"),
+        ({"simultaneous": True, "by": "task"}, "simultaneous requires alpha and by"),
         ({"cv": 1}, "cv must be at least 2"),
         ({"grader": "exactly"}, "unknown grader 'exactly'"),
         ({"grader": "llm"}, "requires a language model"),

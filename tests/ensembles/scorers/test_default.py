@@ -231,9 +231,9 @@ async def test_a_prior_shifts_risks_by_odds_and_no_label() -> None:
 def test_a_prior_needs_a_calibrated_risk() -> None:
     (bound,) = [b for b in resolve(None, prior=0.2) if b.scorer.name == "ensemble"]
     assert bound.key == "ensemble(prior=0.2)"
-    with pytest.raises(UsageError, match="this run has none"):
+    with pytest.raises(UsageError, match="requires the scorer ensemble, whose calibrated risk"):
         resolve("ngram", prior=0.2)
-    with pytest.raises(UsageError, match="calibrated"):
+    with pytest.raises(UsageError, match="requires weights=default; label-free weights give"):
         resolve("ensemble(weights=label_free)", prior=0.2)
     with pytest.raises(UsageError, match="less than 1"):
         resolve(None, prior=1.0)

@@ -303,7 +303,7 @@ def test_what_can_be_known_before_the_run_is_refused_then(tmp_path) -> None:
     with pytest.raises(UsageError, match="cannot read"):
         resolve("ensemble(file='/no/such/file.json')")
     (tmp_path / "e.json").write_text("{}")
-    with pytest.raises(UsageError, match="no ensemble"):
+    with pytest.raises(UsageError, match="is not a valid ensemble model"):
         resolve(text)
 
 
