@@ -183,7 +183,7 @@ def test_an_llm_is_asked_and_its_replies_are_kept_in_the_store(tmp_path: Path) -
         result = check_one(**RECORD, scorers="judge", llm=llm, store=store)
         assert result.scores["judge"].status == "scored", result.scores["judge"].reason
     assert sum(llm.asked.values()) == 2  # the third call found the second's replies
-    with pytest.raises(UsageError, match="no LLM was named"):
+    with pytest.raises(UsageError, match="no LLM is named"):
         check_one(**RECORD, scorers="judge")
 
 

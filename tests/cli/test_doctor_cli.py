@@ -142,7 +142,7 @@ def test_checkers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         return next(f for f in found if f.name == "checker-0.5b")
 
     absent = finding()
-    assert absent.status == "absent" and "its adapter is not here" in absent.says
+    assert absent.status == "absent" and "its adapter is not installed" in absent.says
     assert absent.fix.startswith("pip install ./packages/veridical-checker")
     place = tmp_path / checkers.PACKAGE / "checker-0.5b"
     place.mkdir(parents=True)
@@ -163,4 +163,4 @@ def test_checkers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (place / "adapter.gguf").write_bytes(b"GGUF another")
     assert finding().status == "broken" and "is damaged" in finding().says
     (place / "checker.json").write_text("[")
-    assert finding().status == "broken" and "describes no adapter" in finding().says
+    assert finding().status == "broken" and "is not a valid adapter description" in finding().says

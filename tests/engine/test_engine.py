@@ -139,9 +139,9 @@ def test_resume_does_only_what_is_missing(tmp_path: Path) -> None:
         resumed = veridical.check(data, "ngram, cosine", out=run, engine=engine)
         assert sum(w.requests for w in engine.work().values()) < 80 * 5 * 0.8
     close(lines(resumed), whole)
-    with pytest.raises(UsageError, match="what differs: inputs"):
+    with pytest.raises(UsageError, match="differences: inputs"):
         veridical.check(data[:-1], "ngram, cosine", out=run)
-    with pytest.raises(UsageError, match="what differs: scorers"):
+    with pytest.raises(UsageError, match="differences: scorers"):
         veridical.check(data, "ngram(n=2), cosine", out=run)
 
 
@@ -260,7 +260,7 @@ async def test_acheck_and_cancelling_it(tmp_path: Path) -> None:
         await task
     done = len((run / "results.jsonl").read_bytes().splitlines())
     assert 0 < done < 4000
-    with pytest.raises(UsageError, match="what differs"):  # the directory is free, and kept
+    with pytest.raises(UsageError, match="differences"):  # the directory is free, and kept
         veridical.check(rows(3), "checkembed", out=run)
 
 

@@ -99,7 +99,7 @@ def test_results_of_one_precision_are_never_given_for_the_other(tmp_path: Path) 
     assert risks(store=store, out=out, precision="exact") == exact
     assert risks(store=store, precision="fast") == fast
     assert risks(store=store, precision="exact") == exact
-    with pytest.raises(UsageError, match="what differs: models"):
+    with pytest.raises(UsageError, match="differences: models"):
         risks(store=store, precision="fast", out=out)
     spelt = veridical.check(
         ROWS, "nli_grounding", nli="mini?precision=int8", processes=0, store=None

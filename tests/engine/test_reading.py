@@ -179,5 +179,5 @@ def test_alternatives_are_spelled_whether_the_store_is_warm_or_cold(tmp_path: Pa
 
 
 def test_alternatives_are_named_one_by_one() -> None:
-    assert "named" in str(fault(rows(3, top_ids=np.zeros((3, 2), np.int64))))
-    assert "named" in str(fault(rows(3, top=None, top_ids=np.zeros((3, 3), np.int64))))
+    assert "one id each" in str(fault(rows(3, top_ids=np.zeros((3, 2), np.int64))))
+    assert "one id each" in str(fault(rows(3, top=None, top_ids=np.zeros((3, 3), np.int64))))

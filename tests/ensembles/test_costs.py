@@ -85,6 +85,6 @@ def test_a_few_graded_records_are_measured() -> None:
         results = veridical.check(rows, scorers, engine=engine)
         found = measured(engine, results, scorers, None, 0)
         assert found["ngram"].seconds is not None
-        with pytest.raises(UsageError, match="no record has a label"):
+        with pytest.raises(UsageError, match="requires labels, but no record has one"):
             measured(engine, results, scorers, {}, 0)
     assert len(rows) > MEASURED

@@ -5,6 +5,7 @@ from __future__ import annotations
 import heapq
 import json
 import operator
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING, Any, SupportsIndex, TypeVar, overload
@@ -237,6 +238,11 @@ class RunResults:
         """Yield each result line with its summary. A full pass caches :meth:`summary`."""
         lines = ((None, line) for line in self.lines())
         return ((line, result_summary) for _, line, result_summary in self._summed(lines))
+
+    def headlines(self) -> Iterator[tuple[bytes, ResultSummary]]:
+        """Return :meth:`summaries`, under its name before 0.3. Removed in 0.4."""
+        warnings.warn("use Results.summaries()", DeprecationWarning, stacklevel=2)
+        return self.summaries()
 
     def records_with_summaries(self) -> Iterator[tuple[Record, bytes, ResultSummary]]:
         """Yield every record that has a result, with its line and summary, in input order. A full

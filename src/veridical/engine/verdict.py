@@ -14,7 +14,6 @@ from veridical.engine.cut_units import Judged, Voter, cut, voted
 from veridical.engine.fields import fields_of
 from veridical.engine.risk import NAME, VERSION, combine
 from veridical.engine.thresholds import cuts_of
-from veridical.text.finding_kinds import finding_kind
 from veridical.text.scripts import UNREAD
 
 if TYPE_CHECKING:
@@ -163,6 +162,8 @@ def _kind(
     """Return the kind of error of a flagged unit; None if only samples contradict it."""
     if judged != "sources":
         return None
+    from veridical.text.finding_kinds import finding_kind  # loads what few answers need
+
     fields: list[Literal["contexts", "reference"]] = ["contexts", "reference"]
     sources = [s.text for field in fields if record.has(field) for s in record.against(field)]
     return finding_kind(unit["text"], verdict == "contradicted", sources)

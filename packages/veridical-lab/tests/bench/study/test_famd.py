@@ -107,11 +107,11 @@ def test_gaps_and_constants() -> None:
 
 
 def test_bad_requests() -> None:
-    with pytest.raises(UsageError, match="at least two scorers, got a"):
+    with pytest.raises(UsageError, match="at least two scorers, not a"):
         famd({"a": np.ones(3)})
     with pytest.raises(UsageError, match="unknown scorer of famd 'x'"):
         famd(data(), ["x"])
-    with pytest.raises(UsageError, match="same items, got a 3, b 2"):
+    with pytest.raises(UsageError, match="same items"):
         famd({"a": np.ones(3), "b": np.ones(2)})
 
 
