@@ -150,7 +150,9 @@ def test_no_valid_input_is_exit_1(run: Run, folder: Path) -> None:
 def test_another_run_in_the_same_out_says_what_differs(run: Run) -> None:
     assert run("check", "answers.jsonl", "--preset", "fast", "--out", "o").returncode == 0
     done = run("check", "answers.jsonl", "--scorers", "ngram(n=2)", "--out", "o")
-    assert done.returncode == 1 and "what differs: scorers" in " ".join(done.stderr.split())
+    assert done.returncode == 1 and "another run; differences: scorers: it has" in " ".join(
+        done.stderr.split()
+    )
 
 
 def test_report_again_from_the_run_directory(run: Run, folder: Path) -> None:

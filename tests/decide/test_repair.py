@@ -96,7 +96,7 @@ def test_an_empty_text_leaves_the_sentence_out() -> None:
 @pytest.mark.parametrize(
     ("reply", "reason"),
     [
-        ("I cannot do that.", "not the JSON"),
+        ("I cannot do that.", "not valid JSON"),
         (answer(), "0 items"),
         (answer("x", "y"), "2 items"),
         (answer("x", ids=(2,)), "must not be over 1"),
@@ -167,7 +167,7 @@ def test_many_rows_keep_their_own_repairs() -> None:
 
 
 def test_what_cannot_be_repaired_so_is_refused_before_the_run(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="no LLM was named"):
+    with pytest.raises(UsageError, match="no LLM is named; give one"):
         veridical.check([BAD], SCORER, repair="rewrite", out=tmp_path / "run")
     with pytest.raises(UsageError, match="unknown way to repair 'mend'"):
         veridical.check([BAD], SCORER, repair="mend", out=tmp_path / "run")

@@ -102,7 +102,7 @@ def test_without_an_llm_a_scorer_that_needs_one_is_a_clear_error() -> None:
         veridical.check(rows("a"), "yes_no", processes=0)
     with pytest.raises(UsageError, match="llm=NAME"):
         veridical.plan(rows("a"), "yes_no", processes=0)
-    with pytest.raises(UsageError, match="names no LLM"):
+    with pytest.raises(UsageError, match="'nothing' is not a known LLM"):
         veridical.check(rows("a"), "yes_no", llm="nothing", processes=0)
 
 

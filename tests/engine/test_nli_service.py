@@ -130,5 +130,5 @@ def test_one_pairs_failure_fails_only_its_askers() -> None:
 def test_what_is_no_probability_is_a_failure(answer: list[float]) -> None:
     model = FakeNli()
     model.assemble = lambda windows, outputs: np.array(answer, np.float32)  # type: ignore[method-assign]
-    with pytest.raises(ModelError, match="probabilities were expected"):
+    with pytest.raises(ModelError, match=r"returned array\(.* instead of probabilities"):
         judge(model, [("a", "b")])

@@ -177,7 +177,7 @@ def test_what_cannot_be_learned_from_says_why() -> None:
     with pytest.raises(UsageError, match="at least two tiers"):
         learn(graded.select(["ngram"]), COSTS, ORIGIN)
     unknown = COSTS | {"selfcheck_nli": Cost(seconds=None, money=None)}
-    with pytest.raises(UsageError, match="what selfcheck_nli costs: give price_in"):
+    with pytest.raises(UsageError, match="cost of selfcheck_nli is unknown; set price_in"):
         learn(graded, unknown, ORIGIN)
     sentences = Graded.of({"ngram": graded.risks[:, 0]}, graded.labels, level="sentence")
     with pytest.raises(UsageError, match="not on sentences"):

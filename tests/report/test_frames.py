@@ -126,7 +126,7 @@ def test_a_name_that_is_taken_gets_a_prefix() -> None:
     assert "veridical_error" in frame and "veridical_verdict" not in frame
     assert results.to_polars().columns == list(frame.columns)
     taken = [{**data[0], "veridical_risk": 1}]
-    with pytest.raises(UsageError, match="'risk' and 'veridical_risk': rename one"):
+    with pytest.raises(UsageError, match="'risk' and 'veridical_risk'; rename one"):
         veridical.check(taken, "exact_match").to_pandas()
 
 

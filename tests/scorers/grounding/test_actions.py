@@ -118,8 +118,8 @@ async def test_the_result_is_shown_as_evidence_where_the_contexts_hold_it():
 @pytest.mark.parametrize(
     ("response", "prompt", "why"),
     [
-        ("I sent the email.", "Send it.", "no conversation"),
-        ("I sent the email.", None, "no conversation"),
+        ("I sent the email.", "Send it.", "not a list of chat messages"),
+        ("I sent the email.", None, "not a list of chat messages"),
         ("I will send the email.", [USER], "claims no action"),
         ("Я отправил письмо.", [USER], "claims no action"),
         (" ", [USER], "empty"),

@@ -136,9 +136,9 @@ async def test_anthropics_blocks():
 @pytest.mark.parametrize(
     ("prompt", "response", "why"),
     [
-        ("Where?", SUNDAY, "no conversation"),
-        (None, SUNDAY, "no conversation"),
-        ([said("user", "Where?")], SUNDAY, "no conversation"),
+        ("Where?", SUNDAY, "no earlier turn and no tool result"),
+        (None, SUNDAY, "no earlier turn and no tool result"),
+        ([said("user", "Where?")], SUNDAY, "no earlier turn and no tool result"),
         (TALK[:2], " ", "no turn makes a statement"),
         (TALK[:2], "I don't know.", "no turn makes a statement"),
     ],

@@ -132,7 +132,7 @@ async def test_what_cannot_be_scored_says_why():
     with pytest.raises(NotApplicable, match="no samples"):
         await scored(Record(response=TEXT, samples=[" \n"]), {}, proxy="m")
     other = {**readings({}), ("one\n\n", TEXT): reading_of([TEXT], [0.5])}
-    with pytest.raises(ModelError, match="other tokens"):
+    with pytest.raises(ModelError, match="tokenizes the response differently"):
         await scored(record, other, proxy="m")
 
 

@@ -106,7 +106,10 @@ def test_plans_ask_and_write_nothing(tmp_path: Path) -> None:
         (("filter", "a.jsonl", "--out", "k.jsonl"), "--llm NAME"),
         (("filter", "a.jsonl", "--out", "k.jsonl", "--plan"), "--llm NAME"),
         (("filter", "a.jsonl", "--out", "none/k.jsonl", "--plan"), "none"),
-        (("filter", "a.jsonl", "--out", "k.jsonl", "--tokens-per-second", "2"), "with --plan"),
+        (
+            ("filter", "a.jsonl", "--out", "k.jsonl", "--tokens-per-second", "2"),
+            "--tokens-per-second requires --plan",
+        ),
         (("copying", "a.jsonl", "--plan", "--tokens-per-second", "-1"), "above 0"),
         (("copying", "a.jsonl", "--plan"), "no claim has contexts"),
         (("copying", "claims.jsonl", "--plan", "--map", "response=said"), "they take no --map"),

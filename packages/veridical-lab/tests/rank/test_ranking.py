@@ -178,7 +178,7 @@ def test_a_run_that_has_not_ended(mixed: Path, engine: Engine, tmp_path: Path) -
     veridical.check(mixed, "claims", out=tmp_path / "run", engine=engine)
     lines = (tmp_path / "run" / "results.jsonl").read_bytes().splitlines(keepends=True)
     (tmp_path / "run" / "results.jsonl").write_bytes(b"".join(lines[:-3]))
-    with pytest.raises(UsageError, match="has not ended: 3 records"):
+    with pytest.raises(UsageError, match="has not ended, 3 records are not judged; run its"):
         rank(tmp_path / "run", engine=engine)
     veridical.check(mixed, "claims", out=tmp_path / "some", limit=13, engine=engine)
     assert by_model(rank(tmp_path / "some", engine=engine))["bad"].n_responses == 1

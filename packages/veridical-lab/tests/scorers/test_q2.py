@@ -153,7 +153,7 @@ async def test_without_a_valid_question_the_whole_is_judged(row, value: float) -
     assert found.raw["q2"] == value and found.risk == 1 - value
     assert found.raw["questions"] == [] and found.units == ()
     assert evidence.asked[-1][1] == [(KNOWLEDGE.lower(), RESPONSE)]
-    with pytest.raises(NotApplicable, match="no question"):
+    with pytest.raises(NotApplicable, match="no generated question is answered correctly"):
         await score(answer=lambda q, c: None, form="f1")
 
 
