@@ -60,7 +60,11 @@ FAILING = {
     "a run that is another": (("check", "-", *FAST, "--out", "other"), GOOD, "another run"),
     "a folder that is no run": (("check", "-", *FAST, "--out", "."), GOOD, "not a run directory"),
     "no valid record": (("check", "-", *FAST), "{}\n", "no valid record"),
-    "an input that is no data": (("check", "-", *FAST), "\x00\x01\x02", "cannot tell"),
+    "an input that is no data": (
+        ("check", "-", *FAST),
+        "\x00\x01\x02",
+        r"unknown format; it begins with '\x00\x01\x02'",
+    ),
     "too few labels": (("tune", "-", *FAST), GOOD, "error"),
     "a store that is none": (("tune", "-", "--store", "in.jsonl"), GOOD, "in.jsonl"),
     "too few to train on": (

@@ -15,7 +15,7 @@ from veridical.io.cells import cell_value, checked_row
 from veridical.io.lines import BOM, BROKEN_STREAM, LONGEST_LINE, from_json, not_utf8, read_lines
 from veridical.io.problems import RowProblem
 from veridical.io.row_shapes import transposed
-from veridical.text.display import named, reason, shown, visible
+from veridical.text.display import named, reason, shown
 
 #: A row before its fields are interpreted; None if the caller asked to skip it.
 Raw = dict[str, Any] | RowProblem | None
@@ -329,7 +329,7 @@ def sniff(head: bytes, name: str) -> str:
         for mark, format in ((b"\t", "tsv"), (b",", "csv"), (b";", "csv")):
             if mark in line:
                 return format
-    looks = f"; it begins with {visible(line[:40].decode('utf-8', 'replace'))!r}" if line else ""
+    looks = f"; it begins with {shown(line[:40].decode('utf-8', 'replace'))}" if line else ""
     raise UsageError(
         f"{name}: unknown format{looks}; use .jsonl, .json, .csv, .tsv or .parquet "
         "(text formats may be .gz)"
