@@ -129,12 +129,12 @@ def test_code_in_a_pickle_is_not_run(tmp_path: Path) -> None:
     folder = save_critic(tmp_path / "critic")
     (folder / "model.safetensors").unlink()
     torch.save({"a": Trap(sign)}, folder / "pytorch_model.bin")
-    with pytest.raises(ModelError, match="holds more than tensors"):
+    with pytest.raises(ModelError, match="has other content than tensors"):
         convert(str(folder), out=tmp_path / "made")
     file, backbone = save_alignscore(tmp_path)
     checkpoint = torch.load(file, weights_only=True) | {"callbacks": Trap(sign)}
     torch.save(checkpoint, file)
-    with pytest.raises(ModelError, match="holds more than tensors"):
+    with pytest.raises(ModelError, match="has other content than tensors"):
         convert(str(file), out=tmp_path / "made", backbone=str(backbone))
     assert not sign.exists() and not (tmp_path / "made").exists()
     assert not list(tmp_path.glob(".convert-*"))
@@ -156,9 +156,9 @@ def test_what_is_no_checkpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     state = {k: v for k, v in whole["state_dict"].items() if not k.startswith("tri_")}
     refused({"state_dict": state}, r"no tensors tri_layer\.\*", **given)
     broken = whole["state_dict"] | {"tri_layer.bias": "text"}
-    refused({"state_dict": broken}, r"tri_layer\.bias is no tensor", **given)
+    refused({"state_dict": broken}, r"tri_layer\.bias is not a tensor", **given)
     for told in ("/etc", "../../etc", "~/.ssh", None, 3):  # a file does not choose our folders
-        refused(whole | {"hyper_parameters": {"model": told}}, "name it by --backbone")
+        refused(whole | {"hyper_parameters": {"model": told}}, "set --backbone")
     file.write_bytes(b"PK\x03\x04 not a checkpoint")
     with pytest.raises(ModelError, match="damaged"):
         convert(str(file), out=tmp_path / "made", **given)

@@ -79,7 +79,7 @@ def test_an_untrained_model_is_refused_unless_its_order_is_stated(tmp_path: Path
     with pytest.raises(ModelError, match=r"do not fit its answers.*\?labels="):
         TorchNli(folder, device="cpu")
     unnamed = save(tmp_path / "unnamed", names=None)
-    with pytest.raises(ModelError, match=r"'LABEL_0', 'LABEL_1', 'LABEL_2'.*state the order"):
+    with pytest.raises(ModelError, match=r"'LABEL_0', 'LABEL_1', 'LABEL_2'.*set the order"):
         TorchNli(unnamed, device="cpu")
     two = save(tmp_path / "two", names=None, classes=2)
     with pytest.raises(ModelError, match="labels=entailment,contradiction"):
@@ -117,7 +117,7 @@ def test_code_in_a_model_folder_is_never_run(tmp_path: Path) -> None:
     config |= {"model_type": "own", "auto_map": {k: f"own.{k}" for k in kinds}}
     (folder / "config.json").write_text(json.dumps(config))
     (folder / "own.py").write_text("raise SystemExit('code was run')")
-    with pytest.raises(ModelError, match="code of its own"):
+    with pytest.raises(ModelError, match="requires its own code"):
         TorchNli(folder)
 
 

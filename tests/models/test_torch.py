@@ -259,7 +259,7 @@ def test_code_in_a_model_folder_is_never_run(tmp_path: Path) -> None:
     }
     (folder / "config.json").write_text(json.dumps(config))
     (folder / "own.py").write_text("raise SystemExit('code was run')")
-    with pytest.raises(ModelError, match="code of its own"):
+    with pytest.raises(ModelError, match="requires its own code"):
         TorchEncoder(folder)
 
 

@@ -175,7 +175,7 @@ def test_int8_that_agrees_is_used(tmp_path: Path) -> None:
 def test_int8_that_does_not_agree_is_refused(tmp_path: Path) -> None:
     folder = build(tmp_path / "spoilt", spoil=1e4)
     assert plain(OnnxNli(folder, threads=1)) == [label for _, label in PLAIN]
-    with pytest.raises(ModelError, match=r"int8 gives the class of float32 for \d+\.\d% of 96"):
+    with pytest.raises(ModelError, match=r"int8 has the class of float32 for \d+\.\d% of 96"):
         OnnxNli(folder, threads=1, precision="int8")
 
 
@@ -184,7 +184,7 @@ def test_a_shipped_int8_graph_is_held_to_the_same(tmp_path: Path) -> None:
     other = build(tmp_path / "other", ("contradiction", "entailment", "neutral"))
     shipped = folder / "model.int8.onnx"
     shipped.write_bytes((other / "model.onnx").read_bytes())
-    with pytest.raises(ModelError, match="int8 gives the class of float32 for"):
+    with pytest.raises(ModelError, match="int8 has the class of float32 for"):
         OnnxNli(folder, threads=1, precision="int8")
     shipped.write_bytes((folder / "model.onnx").read_bytes())
     model = OnnxNli(folder, threads=1, precision="int8")
@@ -278,11 +278,11 @@ def test_the_agreement_pairs_are_short_and_long() -> None:
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("calibration.json", '{"temperature": 0}', "temperature 0"),
-        ("calibration.json", '{"temperature": "warm"}', "temperature 'warm'"),
+        ("calibration.json", '{"temperature": 0}', "temperature must be positive, not 0"),
+        ("calibration.json", '{"temperature": "warm"}', "temperature must be positive, not 'warm'"),
         ("config.json", '{"max_position_embeddings": 12}', "too short"),
         ("config.json", '{"max_position_embeddings": 4}', "no room for a pair"),
-        ("config.json", "[]", "a JSON dict was expected"),
+        ("config.json", "[]", "config.json must be a JSON dict"),
         ("config.json", '{"id2label": {"0": "entail", "1": "contradict"}}', "has 3 outputs"),
         ("tokenizer.json", "{}", "tokenizer.json"),
         ("model.onnx", "x", "model.onnx"),

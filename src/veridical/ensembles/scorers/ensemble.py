@@ -147,8 +147,7 @@ async def ensemble(
     language_model: str | None = None,
     prior: Prior = EVEN,
 ) -> Score:
-    """Combine several scorers' risks into one calibrated risk, by the fitted default or a tuned
-    ensemble.
+    """Combine several scorers' risks into one calibrated risk (fitted default or tuned).
 
     Args:
         file: file written by ``veridical tune``. None uses ``weights``.
