@@ -162,7 +162,7 @@ def test_what_is_no_checkpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     file.write_bytes(b"PK\x03\x04 not a checkpoint")
     with pytest.raises(ModelError, match="damaged"):
         convert(str(file), out=tmp_path / "made", **given)
-    with pytest.raises(ModelError, match="there is no file"):
+    with pytest.raises(ModelError, match="no such file"):
         convert(str(tmp_path / "absent.ckpt"))
     with pytest.raises(ModelError, match=r"neither safetensors nor pytorch_model\.bin"):
         (tmp_path / "empty").mkdir()
