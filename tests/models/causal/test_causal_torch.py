@@ -145,7 +145,7 @@ def test_a_model_without_its_output_layer_is_refused(tmp_path: Path) -> None:
 def test_gguf_files_say_what_they_need(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "some.gguf").write_bytes(b"GGUF")
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    with pytest.raises(ModelError, match=r"requires gguf and accelerate; run: pip install gguf accelerate"):
+    with pytest.raises(ModelError, match=r"requires gguf and accelerate; run: pip install"):
         load_language_model(f"torch:{tmp_path / 'some.gguf'}")
 
 
