@@ -69,7 +69,7 @@ def test_what_quoted_matter_spells_is_no_special_token(kind: str, tmp_path: Path
 
 def test_long_and_empty_texts_are_refused(tmp_path: Path) -> None:
     model = loaded(save(tmp_path / "model"))
-    with pytest.raises(ModelError, match=f"the model reads 1 to {LENGTH}"):
+    with pytest.raises(ModelError, match=f"the model takes 1 to {LENGTH}"):
         model.state_windows([("Paris. " * 100,)])
     with pytest.raises(ModelError, match="a text of 0 tokens"):
         model.state_windows([("",)])
