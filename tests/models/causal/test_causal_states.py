@@ -71,7 +71,7 @@ def test_long_and_empty_texts_are_refused(tmp_path: Path) -> None:
     model = loaded(save(tmp_path / "model"))
     with pytest.raises(ModelError, match=f"the model takes 1 to {LENGTH}"):
         model.state_windows([("Paris. " * 100,)])
-    with pytest.raises(ModelError, match="a text of 0 tokens"):
+    with pytest.raises(ModelError, match="a text has 0 tokens"):
         model.state_windows([("",)])
     ((window,),) = model.state_windows([("\ud800 ", "\ud800")])
     assert window.length
