@@ -175,11 +175,12 @@ def test_seconds_follow_the_timed_rate() -> None:
 
 
 def test_forwards_are_timed_side_by_side_as_in_a_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each forward sleeps: of four workers, 1 000 tokens take as long as 250 of one."""
+    """A forward sleeps by its tokens: of four workers, 1 000 take as long as 250 of one."""
 
     class Slow(FakeEncoder):
         def run(self, batch: Any, tokens: bool = False) -> Any:
-            time.sleep(0.2)  # long beside what a busy computer adds
+            # long beside what a busy computer adds
+            time.sleep(0.002 * len(batch) * max(w.length for w in batch))
             return super().run(batch, tokens)
 
     took = {}
