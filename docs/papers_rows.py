@@ -1,5 +1,4 @@
-"""The rows of ``coverage.md``: what each of the five papers and their packages has, and where it is
-here. ``papers.py`` makes the page of them."""
+"""Rows of ``coverage.md``: the items of the five papers; ``papers.py`` makes the page."""
 
 from __future__ import annotations
 
@@ -41,6 +40,9 @@ _SETS = "evidence/wikibio-begin-halueval.md"
 _LOCAL = "evidence/local-llm.md"
 _UNCERTAINTY = "evidence/uncertainty-scorers.md"
 _FORMS = "evidence/published-forms.md"
+_MATRIX = f"{_FORMS}#bertscore-matrix-and-checkembed-60-passages-20-samples"
+_TUNED = "evidence/tuned-ensemble.md"
+_GSM8K = f"{_TUNED}#gsm8k-graded-solutions-of-four-models-120-questions"
 _CURVES = "evidence/summary.md#by-the-number-of-samples"
 _VOTES = "evidence/claim-methods.md#several-checkers"
 _DISTILLED = "evidence/claim-methods.md#an-extractor-distilled-from-an-llm"
@@ -64,14 +66,7 @@ SYSTEMS: dict[str, tuple[Row, ...]] = {
             note="`rebase`: the published value of a model, or a number",
             figures=(),
         ),
-        _row(
-            "BERTScore matrix",
-            "bert_score",
-            figures=(
-                _STUDIES,
-                f"{_FORMS}#bertscore-matrix-and-checkembed-60-passages-20-samples WikiBio",
-            ),
-        ),
+        _row("BERTScore matrix", "bert_score", figures=(_STUDIES, f"{_MATRIX} WikiBio")),
         _row("SelfCheckGPT over the samples", "selfcheck_bertscore", "selfcheck_nli"),
         _row(
             "judge from 0 to 100, with and without the original",
@@ -96,11 +91,7 @@ SYSTEMS: dict[str, tuple[Row, ...]] = {
             "1 to 10 forced errors in passages on a topic (appendix B)",
             "veridical study checkembed",
             note="8 topics of each kind of its own; the 30 of the released code are not here",
-            figures=(
-                f"{_STUDIES} scientific",
-                f"{_RULE_ERRORS} errors put in by rule",
-                "none of legal topics",
-            ),
+            figures=(f"{_STUDIES} scientific", f"{_RULE_ERRORS} by rule", "none of legal topics"),
         ),
         _row(
             "1 to 10 forced errors in summaries of legal documents (figure 4)",
@@ -187,7 +178,7 @@ SYSTEMS: dict[str, tuple[Row, ...]] = {
             "judge",
             figures=(
                 f"{_LOCAL} with uncertain, Likert",
-                "evidence/tuned-ensemble.md with uncertain",
+                f"{_TUNED} with uncertain",
                 "none of the others",
             ),
         ),
@@ -216,12 +207,7 @@ SYSTEMS: dict[str, tuple[Row, ...]] = {
             "tunable ensemble: objectives, grid, threshold",
             "veridical tune",
             "ensemble",
-            figures=(
-                "evidence/tuned-ensemble.md",
-                "evidence/tuned-ensemble.md#gsm8k-graded-solutions-of-four-models-120-questions "
-                "accuracy by confidence",
-                "evidence/ensembles.md",
-            ),
+            figures=(_TUNED, f"{_GSM8K} accuracy by confidence", "evidence/ensembles.md"),
         ),
         _row(
             "graders of answers",
@@ -270,7 +256,7 @@ SYSTEMS: dict[str, tuple[Row, ...]] = {
             "loaders of question sets",
             "veridical_lab.bench.datasets.qa",
             figures=(
-                "evidence/tuned-ensemble.md CSQA, NQ-Open, SVAMP, GSM8K, EfficientQA",
+                f"{_TUNED} CSQA, NQ-Open, SVAMP, GSM8K, EfficientQA",
                 "evidence/benchmarks.md#graders GSM8K, EfficientQA",
             ),
         ),

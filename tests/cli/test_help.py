@@ -30,7 +30,7 @@ ALL = dict(commands(get_command(app)))
 
 
 def is_long(path: tuple[str, ...]) -> bool:
-    """Whether ``--help`` leaves options to ``--help-all``."""
+    """Return True if ``--help`` leaves options to ``--help-all``."""
     return any(parameter.name == "help_all" for parameter in ALL[path].params)
 
 

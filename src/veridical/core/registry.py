@@ -152,11 +152,10 @@ class Scorer:
         """Make the scorer of a declaration, whose iterables may be of any type."""
         options: dict[str, Any] = dict(declared)
         if "apart" in options:
-            warnings.warn(
-                f"scorer {name!r}: apart is auxiliary now; the old name goes away in version 0.4",
-                DeprecationWarning,
-                stacklevel=3,
+            warning = (
+                f"scorer {name!r}: apart is auxiliary now; the old name goes away in version 0.4"
             )
+            warnings.warn(warning, DeprecationWarning, stacklevel=3)
             options["auxiliary"] = options.pop("apart")
         known = Declaration.__annotations__
         for option in options:
@@ -383,11 +382,7 @@ class BoundScorer:
         return declared(raw if isinstance(raw, Mapping) else {}, strictness, **self.values)
 
     def check(self) -> None:
-        """Check that the parameters can be combined.
-
-        Raises:
-            UsageError: the parameters cannot be combined.
-        """
+        """Raise :class:`UsageError` if the parameters cannot be combined."""
         for part in self.parts:
             part.check()
         if self.scorer.check is None:
@@ -438,10 +433,8 @@ class BoundScorer:
     @cached_property
     def _signature(self) -> Signature:
         values, scorer = self.values, self.scorer
-        told = [
-            n for n in scorer.parameters if n not in scorer.added or values[n] != scorer.defaults[n]
-        ]
-        parameters = tuple((n, shown(values[n])) for n in told)
+        left = {n for n in scorer.added if values[n] == scorer.defaults[n]}
+        parameters = tuple((n, shown(values[n])) for n in scorer.parameters if n not in left)
         return Signature(self.scorer.name, self.scorer.version, self.prompts, parameters)
 
     def signature(self, models: str = "") -> str:
@@ -577,9 +570,7 @@ class Registry:
         members = [BoundScorer(self.get(n)) for n in named]
         scorers = [b for b in members if llm or "llm" not in b.costs]
         if not scorers:
-            raise unknown_name(
-                "preset", name, {p for included in presets.values() for p in included}
-            )
+            raise unknown_name("preset", name, frozenset().union(*presets.values()))
         return scorers
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from veridical.text.facts import Facts
+from veridical.text.memo import kept
 from veridical.text.polarity import opposes
 from veridical.text.sentences import split_sentences
 from veridical.text.spans import FindingKind
@@ -39,15 +40,27 @@ def finding_kind(statement: str, contradicted: bool, sources: Sequence[str]) -> 
     sentences = [s.text for text in texts for s in split_sentences(text)]
     if any(opposes(statement, sentence) for sentence in sentences):
         return "negation"
-    known = {token for text in texts for token in Facts(text).tokens}
     (facts,) = Facts(statement).find([(0, len(statement))])
+    known = frozenset[str]().union(*map(_tokens, texts))
     for fact in facts:
         if isinstance(fact.content, tuple) and known.isdisjoint(fact.content):
             return "name"
     said = set(content_stems(statement))
-    new = said - {word for text in texts for word in content_stems(text)}
+    new = said.difference(*map(_stems, texts))
     if said and not new:
         return "relation"
     if said and not contradicted and len(new) >= _MIN_NEW_WORDS * len(said):
         return "addition"
     return "other"
+
+
+@kept
+def _tokens(text: str) -> frozenset[str]:
+    """Return the tokens of a source, for all statements that are compared with it."""
+    return frozenset(Facts(text).tokens)
+
+
+@kept
+def _stems(text: str) -> frozenset[str]:
+    """Return the stems of a source's content words."""
+    return frozenset(content_stems(text))
