@@ -156,6 +156,14 @@ def test_raw_values_are_brief() -> None:
     assert [s["raw"] for s in plain["scores"]] == [[["", "2.5"]], []]
 
 
+def test_a_unit_shows_what_kind_of_error_it_is() -> None:
+    record = Record(response="It is 70 m.", contexts=["It is 57 m."])
+    wrong = Unit.of(Span(0, 11, "It is 70 m."), 0.9, label="contradiction", kind="figure")
+    right = Unit.of(Span(0, 2, "It"), 0.1, label="entailment")
+    found = detail(record, result(record, a=Score.of(0.9, units=[wrong, right])))
+    assert [u.get("kind") for u in found["scores"][0]["units"]] == ["figure", None]
+
+
 def test_findings_of_a_score_are_a_table() -> None:
     rows = [
         {"name": "book", "argument": "day", "value": None, "risk": 1.0},
