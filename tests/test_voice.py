@@ -122,6 +122,24 @@ def test_house_words_are_found_in_every_kind_of_text(text: str, found: bool) -> 
     assert [v.rule for v in voice.check_page("a.md", f"The case: {text}.\n")] == expected
 
 
+def test_trailing_comments_and_fields_are_sentences_of_their_own() -> None:
+    words = "word " * 14
+    assert rules(f"x = 1  # {words}\ny = 2  # {words}") == []
+    assert rules(f"x = 1  # {words}\n# {words}") == ["sentence"]
+    assert rules(f"if x:\n    # {words}\n    # {words}\n    y = 1") == ["sentence"]
+    assert function(f"Return one.\n\n    a: {words}\n    b, c: {words}\n") == []
+
+
+def test_vocabulary_is_not_a_message() -> None:
+    words = "'he told nobody else'"
+    assert rules(f"x = _set({words})") == []
+    assert rules(f"x = {words}") == ["word"] * 2
+    assert rules("x = r'(?:he told|she told) no one'") == []
+    assert rules("x = rf'{a} told|tells {b}'") == []
+    assert list(voice.check_python("src/veridical/x_words.py", f"x = {words}")) == []
+    assert [v.rule for v in voice.check_python("src/x_words.py", f"# {words}")] == ["word"] * 2
+
+
 def test_private_metaphors_are_no_class_names() -> None:
     assert rules("class PayPurse: ...\nclass After: ...") == ["class name"] * 2
     assert rules("class CostLimit: ...\nclass Table: ...\nclass AfterRun: ...") == []

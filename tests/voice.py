@@ -110,6 +110,10 @@ EMPTY_NAMES = _set(
 
 #: Folders whose Python strings are data or prompts, not messages.
 DATA_FOLDERS = ("src/veridical/prompts/", "src/veridical/weights/")
+#: End of the names of modules whose strings are lists of words.
+VOCABULARY_MODULE = "_words.py"
+#: Parts of regular expressions that no message has.
+_PATTERN = re.compile(r"\(\?|\\[bdsw]|\w\|\w")
 #: Pages and Python files under the check, from the root.
 CHECKED = (
     "src/veridical",
@@ -172,7 +176,7 @@ def paragraphs(text: str) -> Iterator[tuple[int, str]]:
             bare = ""
         elif fenced or (re.match(r"(?:>>>|\.\.\.|\|| {4}|\t)", line) and not block):
             continue
-        if not bare or re.match(r"(?:[-*+]|\d+\.|#+|>|\[\^)\s|\*{0,2}\w+: ", bare):
+        if not bare or re.match(r"(?:[-*+]|\d+\.|#+|>|\[\^)\s|\*{0,2}\w+(?:, \*{0,2}\w+)*: ", bare):
             if block:
                 yield start, " ".join(block)
             block = []
@@ -243,11 +247,15 @@ def _messages(file: str, tree: ast.Module, skipped: set[int]) -> Iterator[Violat
                 yield Violation(file, node.value.lineno, word, text[:80])
             if text:
                 yield from _long_sentences(file, node.value.lineno, text)
+        if isinstance(node, ast.Call) and ast.unparse(node.func) == "_set":
+            inner |= {id(part) for part in node.args}
+        text = _literal(node) or ""
         if isinstance(node, ast.JoinedStr):
             inner |= {id(part) for part in node.values}
-            yield from _banned(file, node.lineno, _literal(node) or "")
-        elif id(node) not in skipped | inner and (_literal(node) or "").count(" ") >= 2:
-            yield from _banned(file, getattr(node, "lineno", 1), _literal(node) or "")
+        elif id(node) in skipped | inner or text.count(" ") < 2:
+            continue
+        if not _PATTERN.search(text):
+            yield from _banned(file, getattr(node, "lineno", 1), text)
 
 
 def _literal(node: ast.AST) -> str | None:
@@ -280,7 +288,7 @@ def check_python(file: str, source: str) -> Iterator[Violation]:
                             yield Violation(file, part.lineno, "opening", attribute[:80])
                         yield from _long_sentences(file, part.lineno, attribute)
                         yield from _banned(file, part.lineno, attribute)
-    if not file.startswith(DATA_FOLDERS):
+    if not file.startswith(DATA_FOLDERS) and not file.endswith(VOCABULARY_MODULE):
         yield from _messages(file, tree, docstrings)
     yield from _comments(file, source)
 
@@ -290,7 +298,8 @@ def _comments(file: str, source: str) -> Iterator[Violation]:
     for token in tokenize.generate_tokens(io.StringIO(source).readline):
         if token.type == tokenize.COMMENT and not token.string.startswith("#!"):
             text = token.string.lstrip("#: ")
-            if blocks and blocks[-1][1] == token.start[0] - 1 and not token.line[0].isalpha():
+            whole_line = token.line.lstrip().startswith("#")
+            if blocks and blocks[-1][1] == token.start[0] - 1 and whole_line:
                 blocks[-1] = (blocks[-1][0], token.start[0], blocks[-1][2] + " " + text)
             else:
                 blocks.append((token.start[0], token.start[0], text))
