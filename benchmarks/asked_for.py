@@ -8,8 +8,8 @@ answer and the best scorers of their cost.
 No public set that is at hand labels citations, rankings or turns, so most tasks are made of sets
 that label something near: an answer cites the passage it was written from, or another's; the
 passage of a question stands among those of like questions, or is missing; three exchanges make a
-conversation. What is made so is said in the task's name (docs/evidence/asked-for.md). Labels of
-answers are the sets' own. Nothing was fitted here.
+conversation. What is made so is said in the task's name (docs/evidence/requested-scorers.md).
+Labels of answers are the sets' own. Nothing was fitted here.
 """
 
 from __future__ import annotations

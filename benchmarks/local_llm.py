@@ -36,10 +36,10 @@ expected to perform better, so the figures are a lower limit.
 Made by `python benchmarks/local_llm.py --data DATA --out FOLDER --page docs/evidence/local-llm.md`,
 which runs the commands below. The model is Qwen2.5-Coder-1.5B-Instruct in 4 bits (`veridical models
 get qwen-1.5b`), on two cores, without a GPU; "0.5B" is the next smaller one of the family. No
-scorer was fitted on the part that it is measured on, but for those marked in-domain.
+scorer was fitted on the part that it is measured on, except those marked in-domain.
 
 Parts are small, so that each takes minutes: read intervals before figures. `length` is the baseline
-that ranks by the number of characters; *constant* is a scorer that says the same of all;
+that ranks by the number of characters. *Constant* marks a scorer that gives the same to all.
 NLI is by veridical-nli-mini; a dagger marks rows by weights that have been replaced. Published
 figures are of larger judges on the whole sets. Where length does well (BEGIN, HaluEval), a good
 figure proves little: see the pairs of [default-fit.md](default-fit.md#together-with-a-judge)."""
@@ -73,8 +73,8 @@ SUMS = Path(__file__).parent.parent / "src/veridical/models/data/veridical-nli-m
 HASH_LENGTH = 12
 #: A note on rows whose model has been replaced.
 REPLACED = (
-    "† NLI by weights that have been replaced ({made}; those of this version: {shipped}): the "
-    "command gives other figures now, and may order the rows otherwise."
+    "† NLI by weights that have been replaced ({made}; this version has {shipped}). The command "
+    "gives other figures now, and may order the rows differently."
 )
 
 WIKIBIO = "wikibio --data DATA/wikibio_gpt3"
@@ -88,7 +88,7 @@ PARTS = (
         'judge(template=checkembed_wikibio), selfcheck_nli" --llm {JUDGE} {NLI}',
         beside=(
             "`selfcheck_prompt` by gpt-3.5-turbo, 238 passages and 20 samples (SelfCheckGPT, "
-            "table 2), trapezoids: nonfact 0.934, nonfact* 0.532, factual 0.671; passages: "
+            "table 2), trapezoids: nonfact 0.934, nonfact* 0.532, factual 0.671. Passages: "
             "Pearson 0.783, Spearman 0.783; with 4 samples (table 4) 0.765 and 0.764",
             "`judge(template=checkembed_wikibio)`, Spearman (CheckEmbed, table 5): GPT-4o 0.394, "
             "GPT-4o-mini 0.314, Llama-3.3-70B -0.087, Llama-3.1-8B 0.029",
@@ -108,7 +108,7 @@ PARTS = (
         '--scorers "selfcheck_qa(backend=llm, questions=1), selfcheck_nli" --llm {JUDGE} {NLI}',
         beside=(
             "`selfcheck_qa` by four fine-tuned models, 238 passages and 20 samples (SelfCheckGPT, "
-            "table 2), trapezoids: nonfact 0.843, nonfact* 0.401, factual 0.481; passages: "
+            "table 2), trapezoids: nonfact 0.843, nonfact* 0.401, factual 0.481. Passages: "
             "Pearson 0.611, Spearman 0.593",
         ),
         entries=("SelfCheckGPT tables 2, 3 and 5, QA rows",),
@@ -127,7 +127,7 @@ PARTS = (
                 "qwen-1.5b",
                 (
                     "`avg_logprob` by llama-30b on all passages (SelfCheckGPT, table 8), "
-                    "trapezoids: nonfact 0.754, nonfact* 0.303, factual 0.413; Spearman 0.202; by "
+                    "trapezoids: nonfact 0.754, nonfact* 0.303, factual 0.413; Spearman 0.202. By "
                     "opt-1.3b 0.662, 0.245, 0.235; -0.390",
                 ),
                 tuple(

@@ -1,4 +1,4 @@
-"""Generated reference of the command line: an index, and one page per command."""
+"""Generated reference of the command line: index and command pages."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from typer.main import get_command
 
 from veridical.cli.app import HEADINGS, app
 from veridical.cli.help import (
+    exit_codes,
     first_sentence,
     options_by_heading,
     shell_lines,
@@ -75,7 +76,11 @@ def _command(command: Any, name: str, parent: Any, level: int) -> Iterator[str]:
             if rows := [row for row in rows if row[0] not in ("--help", "--help-all")]:
                 yield from _table(heading, rows)
     for note in notes:
-        yield from (html.escape(note, quote=False), "")
+        if codes := exit_codes(note):
+            listed = (f"- {code}: {html.escape(text, quote=False)}" for code, text in codes)
+            yield from ("Exit codes:", "", *listed, "")
+        else:
+            yield from (html.escape(note, quote=False), "")
     for sub, subcommand in getattr(command, "commands", {}).items():
         yield from _command(subcommand, sub, ctx, level + 1)
 

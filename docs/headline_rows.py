@@ -394,10 +394,10 @@ MIRAGE = (
     HeadlineRow(
         "Mirage",
         "table 9: Knowledge-F1 on BEGIN wow/test, area under the curve",
-        "0.43, the score being upside down",
+        "0.43, by the inverted score",
         ("0.4343", "0.8947"),
         None,
-        "3 601 responses: upside down, and the right way up",
+        "3 601 responses: inverted, and not inverted",
         "veridical bench begin --data DATA/begin --scorers knowledge_f1 --study --as-published",
         "1",
         "reproduction.md#mirage-table-9-knowledge-f1-on-begin",

@@ -36,9 +36,15 @@ Key = tuple[str, str, str, str, "int | None"]
 
 @dataclass
 class Measured:
-    """Our figures by (suite, split, metric, scorer, samples), the areas of scores turned upside
-    down by (suite, split, scorer), people's rates of RefChecker's models by (setting, model or ""
-    for their mean, rate), and WikiBio's balanced accuracies at a risk of 0.5 by (split, scorer)."""
+    """Our counterparts of published figures.
+
+    Attributes:
+        values: figures by (suite, split, metric, scorer, samples).
+        inverted: areas of inverted scores by (suite, split, scorer).
+        people: rates of RefChecker's models by human labels, by (setting, model or "" for their
+            mean, rate).
+        at_half: WikiBio's balanced accuracies at a risk of 0.5 by (split, scorer).
+    """
 
     values: dict[Key, float] = field(default_factory=dict)
     inverted: dict[tuple[str, str, str], float] = field(default_factory=dict)
@@ -46,7 +52,7 @@ class Measured:
     at_half: dict[tuple[str, str], float] = field(default_factory=dict)
 
     def add(self, found: Bench) -> None:
-        """All figures of a benchmark."""
+        """Add all figures of a benchmark."""
         for row in found.rows:
             if row.value is not None:
                 key = (row.suite, row.split, row.metric, row.scorer, row.samples)
@@ -61,7 +67,7 @@ class Measured:
                     self.inverted[aligned.suite, aligned.split, a.scorer] = a.area_inverted
 
     def add_rates(self, found: Ranking) -> None:
-        """The rates of each part of a ranking by people's labels."""
+        """Add the rates of each part of a ranking by human labels."""
         for part in found.parts:
             rates = {"": part.mean}
             rates |= {m.model: {n: r.value for n, r in m.rates.items()} for m in part.models}
@@ -73,16 +79,16 @@ class Measured:
     def get(
         self, suite: str, split: str, metric: str, scorer: str = "", samples: int | None = None
     ) -> float | None:
-        """A figure, if there is one."""
+        """Return a figure, if there is one."""
         return self.values.get((suite, split, metric, scorer, samples))
 
     def of(self, f: Figure) -> float | None:
-        """Our counterpart of a published figure."""
+        """Return our counterpart of a published figure."""
         return self.get(f.suite, f.split, f.metric, f.scorer, f.samples)
 
 
 def measure(data: Path) -> Measured:
-    """Everything the page shows, from the data sets in ``data``."""
+    """Measure everything that the page shows, from the data sets in ``data``."""
     measured = Measured()
     told = {"bootstrap": 0, "as_published": True}
 
@@ -119,7 +125,7 @@ def measure(data: Path) -> Measured:
 
 
 def _against_the_right(folder: Path, part: str, answer: str, measured: Measured) -> None:
-    """ROUGE-L and SacreBLEU of both answers with the right one as reference, both ways up.
+    """Add ROUGE-L and SacreBLEU of both answers against the right one, also inverted.
 
     The paper's BLEU seems to be the corpus score of single pairs: 0 where there is no 4-gram.
     """
@@ -134,10 +140,10 @@ def _against_the_right(folder: Path, part: str, answer: str, measured: Measured)
     for name in ("rouge_l", "sacrebleu"):
         scored = [(r.row % 2, r.scores[name].risk) for r in results]
         kept = np.array([pair for pair in scored if pair[1] is not None], dtype=np.float64)
-        upside_down = areas(kept[:, 0], -kept[:, 1])["trapezoid_pr"]
-        right_way = areas(kept[:, 0], kept[:, 1])["trapezoid_pr"]
-        measured.inverted["halueval", part, name] = upside_down
-        measured.values["halueval", part, "trapezoid_pr", name, None] = right_way
+        turned = areas(kept[:, 0], -kept[:, 1])["trapezoid_pr"]
+        as_it_is = areas(kept[:, 0], kept[:, 1])["trapezoid_pr"]
+        measured.inverted["halueval", part, name] = turned
+        measured.values["halueval", part, "trapezoid_pr", name, None] = as_it_is
     corpus = [corpus_bleu([r["response"]], [[r["reference"]]]).score for r in records]
     truth = np.array([r["label"] for r in records], dtype=np.float64)
     measured.inverted["halueval", part, CORPUS_BLEU] = areas(truth, np.array(corpus))[
@@ -146,7 +152,7 @@ def _against_the_right(folder: Path, part: str, answer: str, measured: Measured)
 
 
 def table(heads: list[str], rows: Iterable[list[str]]) -> str:
-    """A Markdown table."""
+    """Return a Markdown table."""
     lines = [heads, ["---"] * len(heads), *rows]
     return "\n".join(
         "| " + " | ".join(x.replace("|", "\\|") for x in line) + " |" for line in lines
@@ -154,7 +160,7 @@ def table(heads: list[str], rows: Iterable[list[str]]) -> str:
 
 
 def shown(value: float | None) -> str:
-    """Four digits; a dash where there is none; counts whole."""
+    """Format a figure with four digits, a count without, and a missing one as a dash."""
     if value is None:
         return "-"
     return f"{value:.0f}" if value > 1 else f"{value:.4f}"

@@ -1,4 +1,4 @@
-"""Rows of ``coverage.md``: the items of the five papers; ``papers.py`` makes the page."""
+"""Rows of ``coverage.md``: the items of the five papers."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from typing import NamedTuple
 
 
 class Row(NamedTuple):
-    """What a system has, and where it is here; a row without places says why it is not here.
+    """Item of a system, and its place here; without a place, the note gives the reason.
 
     Attributes:
         figures: pages below ``docs`` with figures measured here, each with its section and, after a
-            blank, what they are of; or "none of ...". None: those whose tables have the scorers.
-        tests: in place of those of the files.
+            blank, their subject; or "none of ...". None: those whose tables have the scorers.
+        tests: used instead of the tests of the files.
     """
 
     what: str
@@ -185,7 +185,7 @@ SYSTEMS: dict[str, tuple[Row, ...]] = {
         _row(
             "panel of judges",
             "panel",
-            note="`panel(repeats=5)` tells how often a judge contradicts itself",
+            note="`panel(repeats=5)` reports how often a judge contradicts itself",
         ),
         _row(
             "commentator judges (section 2.3)",
@@ -338,12 +338,12 @@ SYSTEMS: dict[str, tuple[Row, ...]] = {
             "veridical.claims.abstain",
             figures=(
                 "evidence/claims-wikibio.md strict, soft",
-                "reproduction.md#refchecker-figures-11-and-12 abstain, by people's labels",
+                "reproduction.md#refchecker-figures-11-and-12 abstain, by human labels",
                 "none of majority",
             ),
         ),
         _row(
-            "where a claim stands in answer and source (B.3)",
+            "position of a claim in answer and source (B.3)",
             "veridical.claims.triplets",
             "veridical.claims.embedded_places",
             note="by shared words; with `claims(place=embeddings)` by embeddings where a sentence "
@@ -532,7 +532,7 @@ SYSTEMS: dict[str, tuple[Row, ...]] = {
             "veridical_lab.bench.datasets.faithdial",
             figures=(
                 f"{_SETS} BEGIN, HaluEval",
-                "evidence/asked-for.md#factual-correctness TruthfulQA",
+                "evidence/requested-scorers.md#factual-correctness TruthfulQA",
                 "none of FaithDial",
             ),
         ),

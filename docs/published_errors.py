@@ -1,4 +1,4 @@
-"""Known errors in the published record, beside what the harness shows."""
+"""Known errors in the published record, and how the harness shows them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from veridical_lab.bench.published.table import fraction
 
 
 def errors(measured: Measured) -> list[str]:
-    """What the papers got wrong, with our figures."""
+    """Return the sections on errors of the papers, with our figures."""
     return [*_ties(measured), *_orientation(measured), *_baselines(measured), *_on_paper()]
 
 
@@ -35,9 +35,9 @@ def _ties(m: Measured) -> list[str]:
         "The papers' AUC-PR joins the points of the precision-recall curve by straight lines. No "
         "threshold reaches the points between, so ties are rewarded: a constant score beats most "
         f"methods. The one NonFact* figure above it, {prompt:.4f} for WikiBio+Prompt in table 3 "
-        f"(the constant: {shown(constant)}), is of a score that takes three values. The harness "
-        "leads with average precision, prints the trapezoid beside it, always shows the constant "
-        "score's, and flags `ties_inflate_trapezoid`.",
+        f"(the constant: {shown(constant)}), belongs to a score with three values. The harness "
+        "leads with average precision and prints the trapezoid next to it. It always shows that of "
+        "the constant score, and flags `ties_inflate_trapezoid`.",
         table(
             [
                 "split",
@@ -50,9 +50,9 @@ def _ties(m: Measured) -> list[str]:
             rows,
         ),
         "### SelfCheckGPT: the response is counted in",
-        "The published n-gram model is trained on the samples and the response, which so vouches "
-        f"for itself. With the response left out and add-one smoothing (`{LEFT_OUT}`) "
-        f"{', '.join(gain)}; the choice was made on these passages, so the figures are flagged "
+        "The published n-gram model is trained on the samples and the response, so the response "
+        f"supports itself. With the response left out and add-one smoothing (`{LEFT_OUT}`) "
+        f"{', '.join(gain)}. The choice was made on these passages, so the figures are flagged "
         "in-domain.",
     ]
 
@@ -75,39 +75,45 @@ def _orientation(m: Measured) -> list[str]:
         for name, (share, printed) in mirage.ONE_CLASS.items()
     ]
     right = [
-        f"{name} {part} {shown(m.inverted.get(('halueval', part, name)))} ({printed[part]:.2f})"
+        [
+            name,
+            *(
+                f"{shown(m.inverted.get(('halueval', part, name)))} ({printed[part]:.2f})"
+                for part in mirage.HALUEVAL_SPLITS
+            ),
+        ]
         for name, printed in (
             ("rouge_l", mirage.ROUGE_L),
             ("sacrebleu", mirage.SACREBLEU),
             (CORPUS_BLEU, mirage.SACREBLEU),
         )
-        for part in mirage.HALUEVAL_SPLITS
     ]
     return [
-        "### Mirage, tables 1 and 9: scores upside down",
-        "Knowledge-F1 says how faithful a response is. Taken as it is against the label "
-        '"hallucinated" it gives the printed figures, of HaluEval too; turned the right way it '
+        "### Mirage, tables 1 and 9: inverted scores",
+        "Knowledge-F1 measures how faithful a response is. Compared unchanged with the label "
+        '"hallucinated" it gives the printed figures, on HaluEval too. In the right direction it '
         "gives far better ones on BEGIN. On HaluEval's questions the invented answers are "
-        "sentences and the right ones are short, so that length alone says more. What a random "
-        "order obtains is the prevalence, not the 0.50 of the text. Here the orientation belongs "
-        "to the scorer's type, `inverted` is raised where the negated score is better, and "
-        "response length stands beside every figure.",
+        "sentences and the right ones are short, so length alone gives more. A random order "
+        "obtains the prevalence, not the 0.50 of the text. Here the orientation belongs to the "
+        "scorer's type, and `inverted` is raised where the negated score is better. Response "
+        "length is shown with every figure.",
         table(
             [
                 "Knowledge-F1",
                 "n",
                 "printed",
                 "prevalence",
-                "upside down",
-                "right way up (AP)",
+                "inverted",
+                "not inverted (AP)",
                 "length alone (AP)",
             ],
             rows,
         ),
-        f"Against the right answer itself, upside down, ours (printed): {'; '.join(right)}. A "
-        "right answer is its own perfect match, and a perfect score upside down has the area "
+        "Against the right answer itself, inverted, ours (printed):",
+        table(["scorer", *mirage.HALUEVAL_SPLITS], right),
+        "A right answer is its own perfect match, and an inverted perfect score has the area "
         f"1 - ln 2 = {1 - np.log(2):.4f} at prevalence 0.5. The corpus score of a single pair is "
-        "0 for any answer of fewer than four words, be it right.",
+        "0 for any answer of fewer than four words, even a right one.",
         "Table 10 prints one weighted recall and F1 for consistency, K-BERTScore and the ensemble "
         "on CMU and TC. Calling every response hallucinated has that F1, given that recall "
         f"(printed): {', '.join(same)}. Here the majority baseline and `one_class` show it.",
@@ -153,21 +159,21 @@ def _on_paper() -> list[str]:
         for a, b in (("E5", "GTE"), ("GTE", "E5"))
     ]
     unlike = [
-        f"its {row} row on {n.splits[0].removesuffix('-right')}: {n.text}"
+        f"The {row} row on {n.splits[0].removesuffix('-right')}: {n.text}"
         for row, n in zip(("Entropy", "BS Detector"), tunable_ensemble.NOTES, strict=True)
     ]
     return [
         "### CheckEmbed, tables 3 and 6: exchanged columns, chosen samples, no response",
-        f"{'; '.join(swapped)}. Table 3 prints the row of 16 samples, which has the highest "
-        "Pearson correlation on the very data reported on; `--samples 2,4,...` prints the whole "
+        f"{'. '.join(swapped)}. Table 3 prints the row of 16 samples, which has the highest "
+        "Pearson correlation on the very data reported on. `--samples 2,4,...` prints the whole "
         "curve. The published score on WikiBio is made of the samples alone: two responses to one "
         "prompt get the same. `judged=samples` is that form; the default, `judged=response`, sees "
         "the response.",
         "### Tunable ensemble, table 1: positives turned round, figures that do not fit",
         "Section 3.1 calls hallucinations positive; table 1 counts the right answers (a recall of "
         "0.997 at a precision of 0.758). So calling every answer right has the share of right "
-        "ones as precision and a recall of 1: on NQ-Open (43 % right) an F1 of 0.601, on GSM8K "
-        f"(22 %) 0.361, which the table does not show. {'; '.join(unlike)}. Weights and thresholds "
-        "were tuned on the answers reported on; `veridical bench qa` fits them on other folds, "
-        "and prints that baseline.",
+        "ones as precision and a recall of 1. That is an F1 of 0.601 on NQ-Open (43 % right) and "
+        f"0.361 on GSM8K (22 %), which the table does not show. {'. '.join(unlike)}. Weights and "
+        "thresholds were tuned on the answers reported on; `veridical bench qa` fits them on other "
+        "folds, and prints that baseline.",
     ]

@@ -1,4 +1,4 @@
-"""Writes ``reproduction.md``: ``python docs/reproduction.py --data DATA``; ``--check`` compares.
+"""Write ``reproduction.md``: ``python docs/reproduction.py --data DATA``; ``--check`` compares.
 
 Our figures come from ``measured.py`` and, of language models that run here, from
 ``evidence/local-llm.json``; the papers' own from ``veridical_lab.bench.published``.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -32,9 +33,9 @@ from veridical_lab.bench.published import (
 PAGE = Path(__file__).parent / "reproduction.md"
 #: The entry that is made by ``veridical rank``, of people's labels alone.
 HUMAN_RATES = "RefChecker figures 11 and 12"
-#: The entry beside which ours at a threshold of 0.5 stand.
+#: The entry that shows our figures at a threshold of 0.5.
 BALANCED = "SelfCheckGPT's repository, balanced accuracy, random row"
-#: What ``benchmarks/local_llm.py`` found.
+#: Results of ``benchmarks/local_llm.py``.
 LOCAL = Path(__file__).parent / "evidence" / "local-llm.json"
 
 #: Above the table of headlines.
@@ -46,7 +47,7 @@ HEADLINES_HEAD = (
 
 
 def page(measured: Measured) -> str:
-    """The whole page."""
+    """Return the whole page."""
     local = [part for part in json.loads(LOCAL.read_text(encoding="utf-8")) if part["entries"]]
     found = {id for part in local for id in part["entries"]}
     named = [e for e in ENTRIES if e.status == "named model" and e.id not in found]
@@ -66,15 +67,15 @@ def page(measured: Measured) -> str:
         *_regenerated([e for e in ENTRIES if e.status == "regenerated"], measured),
         "## Measured with a language model that runs here",
         "By Qwen2.5-Coder-1.5B or 0.5B in 4 bits on two cores, on a small part of the data. "
-        "Intervals and what stands beside: [evidence/local-llm.md](evidence/local-llm.md). The "
-        "papers' models are larger; their figures, on all of the data, stand below ours. NLI is by "
+        "Intervals and other scorers: [evidence/local-llm.md](evidence/local-llm.md). The "
+        "papers' models are larger; their figures, on all of the data, are below ours. NLI is by "
         "veridical-nli-mini; a dagger marks rows by weights that have been replaced since.",
         *(text for part in local for text in _measured_here(part)),
         "## Takes a named model",
-        "None of these commands was run with the model that it names, which is too large for the "
-        "machines used here, hosted, or not at hand. Tests check that each command is understood. "
-        "The figures are the paper's. AlignScore is converted first: `veridical models convert "
-        "alignscore` ([models.md](models.md)).",
+        "None of these commands was run with the model that it names. Each is too large for the "
+        "machines used here, hosted, or not available. Tests check that each command is "
+        "understood. The figures are the paper's. AlignScore is converted first: `veridical models "
+        "convert alignscore` ([models.md](models.md)).",
         *(_named(e) for e in named),
         "## Not possible, and why",
         _reasons(e for e in ENTRIES if e.status == "not possible"),
@@ -100,7 +101,7 @@ def _headline(row: HeadlineRow) -> list[str]:
 
 
 def _regenerated(entries: Sequence[Entry], measured: Measured) -> list[str]:
-    """Each table with ours beside it; a note that belongs to several is told once."""
+    """Return each table with our figures; a note that belongs to several is printed once."""
     parts = []
     told: set[str] = set()
     for e in entries:
@@ -125,7 +126,7 @@ def _regenerated(entries: Sequence[Entry], measured: Measured) -> list[str]:
 
 
 def _figures(figures: Iterable[Figure], measured: Measured) -> str:
-    """Scorers down, splits across; beside the figure, that of the score upside down."""
+    """Return a table of scorers by splits, with rows for inverted scores."""
     figures = list(figures)
     columns = list(dict.fromkeys((f.split, f.metric) for f in figures))
     cells: dict[str, dict[tuple[str, str], str]] = {}
@@ -136,7 +137,7 @@ def _figures(figures: Iterable[Figure], measured: Measured) -> str:
         for variant in (f.scorer, f"{f.scorer}, corpus score"):
             other = measured.inverted.get((f.suite, f.split, variant))
             if other is not None and f.metric == "trapezoid_pr":
-                row = turned.setdefault(f"`{variant}` upside down", {})
+                row = turned.setdefault(f"`{variant}` inverted", {})
                 row[f.split, f.metric] = _beside(other, f.value)
     heads = ["scorer", *(f"{split} {metric}" for split, metric in columns)]
     rows = [
@@ -165,7 +166,7 @@ def _at_half(measured: Measured) -> str:
 
 
 def _human_rates(measured: Measured) -> str:
-    """Figure 11, then figure 12: means of the models by setting, and each model's rates."""
+    """Return figures 11 and 12: means of the models by setting, and each model's rates."""
     names = ("entailment", "neutral", "contradiction", "abstain")
     means = [
         [split, *(shown(measured.people.get((split, "", name))) for name in names)]
@@ -183,7 +184,7 @@ def _human_rates(measured: Measured) -> str:
 
 
 def _measured_here(part: dict[str, Any]) -> list[str]:
-    """Our figures of a part of the data, then the paper's rows that they stand for."""
+    """Return our figures of a part of the data, then the corresponding rows of the paper."""
     rows = part["rows"]
     columns = list(dict.fromkeys((r["split"], r["metric"]) for r in rows))
     cells: dict[str, dict[tuple[str, str], str]] = {}
@@ -215,7 +216,7 @@ def _named(entry: Entry) -> str:
 
 
 def _printed(figures: Sequence[Figure]) -> str:
-    """The paper's figures: scorers and metrics down; numbers of samples, or splits, across."""
+    """Return the paper's figures: scorers and metrics by numbers of samples or splits."""
     counts = list(dict.fromkeys(f.samples for f in figures))
     splits, metrics = {f.split for f in figures}, {f.metric for f in figures}
     whole = len({(f.split, f.metric) for f in figures}) == len(splits) * len(metrics)
@@ -241,7 +242,12 @@ def _printed(figures: Sequence[Figure]) -> str:
 
 
 def _list(notes: Iterable[str]) -> str:
-    return "\n".join(f"- {n}." for n in notes)
+    return "\n".join(f"- {_capital(n)}." for n in notes)
+
+
+def _capital(text: str) -> str:
+    """Return a text with a capital, unless it begins with code or the name of a file."""
+    return text if re.match(r"\S*[`.]", text) else text[:1].upper() + text[1:]
 
 
 def _reasons(entries: Iterable[Entry]) -> str:
@@ -257,7 +263,7 @@ def _beside(ours: float | None, paper: float) -> str:
 
 
 def main() -> int:
-    """Write the page, or say whether it is up to date."""
+    """Write the page, or report if it is up to date."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, required=True, help="folder of the data sets")
     parser.add_argument("--check", action="store_true", help="compare, do not write")

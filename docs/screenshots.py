@@ -22,13 +22,13 @@ from playwright.sync_api import Page, sync_playwright
 IMAGES = Path(__file__).parent / "images"
 VERIDICAL = [sys.executable, "-m", "veridical"]
 WIDTH = 1280
-#: Of a shot, in milliseconds: charts and lists are drawn by then.
+#: Delay before a screenshot, in milliseconds, so that charts and lists are drawn.
 SETTLED = 1500
 
 
 @contextmanager
 def opened(folder: Path, *words: str) -> Iterator[str]:
-    """The address that a command's page has, until the block ends."""
+    """Start a command and yield the address of its page; stop it when the block ends."""
     with subprocess.Popen(
         [*VERIDICAL, *words],
         cwd=folder,
@@ -50,7 +50,7 @@ def opened(folder: Path, *words: str) -> Iterator[str]:
 
 
 def shot(page: Page, address: str, path: Path, ready: str, height: int) -> None:
-    """Open an address, wait for what it shows, and take a picture of a window so high."""
+    """Open an address, wait for the selector ``ready`` and save a picture ``height`` high."""
     page.set_viewport_size({"width": WIDTH, "height": height})
     page.goto(address)
     page.wait_for_selector(ready, timeout=60_000)
@@ -64,7 +64,7 @@ def main(images: Path) -> None:
     program = os.environ.get("CHROMIUM") or shutil.which("chromium")
     with tempfile.TemporaryDirectory() as temporary, sync_playwright() as playwright:
         folder = Path(temporary)
-        # Anybody's settings stay out of the pictures.
+        # Keep the user's settings out of the pictures.
         os.environ |= {"XDG_CONFIG_HOME": temporary, "VERIDICAL_CONFIG": ""}
         subprocess.run([*VERIDICAL, "demo"], cwd=folder, check=True, capture_output=True)
         (run,) = (folder / ".veridical" / "runs").iterdir()

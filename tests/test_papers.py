@@ -65,7 +65,7 @@ def test_the_page_counts_what_is_whole_and_what_is_a_part(
 def test_rows_that_differ_from_the_paper_say_so(papers: ModuleType) -> None:
     by_what = {row.what: row for rows in papers.SYSTEMS.values() for row in rows}
     for what, said in (
-        ("where a claim stands in answer and source (B.3)", "embeddings of spans"),
+        ("position of a claim in answer and source (B.3)", "embeddings of spans"),
         ("MSP and perplexity", "none of MSP"),
         ("1 to 10 forced errors in summaries of legal documents (figure 4)", "**no**"),
         ("tests of factors, chosen by normality", "p-values"),

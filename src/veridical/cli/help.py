@@ -21,6 +21,7 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 _WIDEST = 100
 _LONGEST_CHOICES = 50  # columns
 _FLAGS = 25  # columns before the helps
+_CODES = 5  # columns before the meanings of exit codes
 _FEW_EXAMPLES = 2  # on pages that leave options out
 #: One shell word, or an option with its value.
 _WORDS = re.compile(r"""(?:--[a-z-]+ (?!-))?(?:[^\s"']|"[^"]*"|'[^']*')+""")
@@ -71,7 +72,7 @@ def page(command: Any, ctx: Any, *, everything: bool = False) -> str:
     essential = () if everything else getattr(command.callback, "essential", ())
     width = min(_WIDEST, max(40, shutil.get_terminal_size().columns))
     examples, notes = split_epilog(command.epilog or "")
-    notes = [_wrap(note, width) for note in notes]
+    notes = [_note(note, width) for note in notes]
     blocks = [_wrap(f"Usage: {usage(command, ctx)}", width)]
     blocks += [_wrap(p, width) for p in (command.help or "").split("\n\n") if p.strip()]
     if examples:
@@ -108,6 +109,19 @@ def split_epilog(epilog: str) -> tuple[list[str], list[str]]:
         else:
             notes.append(" ".join(paragraph.split()))
     return examples, notes
+
+
+def exit_codes(note: str) -> list[tuple[str, str]]:
+    """Split "Exit codes: 0 fine; 1 usage." into codes and meanings; empty for other notes."""
+    if not note.startswith("Exit codes: "):
+        return []
+    parts = re.split(r"; (?=\d+ )", note.removeprefix("Exit codes: ").removesuffix("."))
+    return [(code, meaning) for code, _, meaning in (part.partition(" ") for part in parts)]
+
+
+def _note(note: str, width: int) -> str:
+    codes = exit_codes(note)
+    return _titled("Exit codes", _table(codes, width, _CODES)) if codes else _wrap(note, width)
 
 
 def shell_lines(line: str, width: int) -> list[str]:

@@ -466,7 +466,7 @@ def test_the_page_shows_ours_the_papers_and_the_difference(docs: None) -> None:
     measured.add(made_up())
     text = page(measured)
     assert "0.8562 (0.8563, -0.0001)" in text
-    assert "| `knowledge_f1` upside down |" in text and "0.4321 (0.43, +0.0021)" in text
+    assert "| `knowledge_f1` inverted |" in text and "0.4321 (0.43, +0.0021)" in text
     assert "| begin wow/test | 3601 | 0.43 | 0.2500 | 0.4321 |" in text
     # figures that could not be had are dashes beside the paper's
     assert "- (0.8152)" in text
@@ -562,7 +562,7 @@ def test_figures_by_replaced_weights_are_marked(
     made = page(Measured())
     assert "| `claims` † |" in made
     assert "| `nli_grounding` |" in made and "| `length` |" in made
-    assert f"replaced (0123456789ab; those of this version: {shipped})" in made
+    assert f"replaced (0123456789ab; this version has {shipped})" in made
     rows[0]["nli"] = shipped
     path.write_text(json.dumps([part]), encoding="utf-8")
     assert "†" not in page(Measured()).split("\n### T\n")[1].split("\n## ")[0]

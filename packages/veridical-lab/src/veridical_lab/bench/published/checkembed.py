@@ -10,7 +10,7 @@ _DATA = "WikiBio-GPT3, samples only"
 _BENCH = "veridical bench wikibio --data DATA/wikibio_gpt3"
 _RAGTRUTH = "RAGTruth test: 3 tasks, 6 models, 150 responses each"
 _ARCHIVE = (
-    "the data of the figures are in one archive of CheckEmbed's repository "
+    "The data of the figures are in one archive of CheckEmbed's repository "
     "(paper/results.tar.bz2), which this project does not hold"
 )
 
@@ -158,20 +158,20 @@ _SETS = "[evidence/wikibio-begin-halueval.md](evidence/wikibio-begin-halueval.md
 _FORMS = "[evidence/published-forms.md](evidence/published-forms.md)"
 _STUDIES = "evidence/studies.md"
 _HERE = (
-    "here by the embedded encoder, mean cosine, the response among the samples, all passages: "
-    f"{_SETS}; in the published form, by the number of samples: {_FORMS}"
+    "Here by the embedded encoder on all passages, mean cosine, the response among the samples: "
+    f"{_SETS}. In the published form, by the number of samples: {_FORMS}"
 )
 _TOPICS = (
-    "two of the paper's topics are printed (appendix D.1), and all are in its released code: 50 "
+    "Two of the paper's topics are printed (appendix D.1). All are in its released code: 50 "
     "generic and 50 precise descriptions, 30 scientific topics"
 )
 _SWAPPED = (
-    "these are table 6's figures; tables 3 and 5 print them, for 16 samples, under the name of the "
+    "these are table 6's figures. Tables 3 and 5 print them, for 16 samples, under the name of the "
     "other of E5 and GTE"
 )
 _REASON = {
-    "STE400": "the model's architecture is code in its repository, which is never run: serve it "
-    "with its 4096-wide head by text-embeddings-inference; the paper cut texts at 512 tokens",
+    "STE400": "the model's architecture is code in its repository, which is never run. Serve it "
+    "with its 4096-wide head by text-embeddings-inference. The paper cut texts at 512 tokens",
     "E5": _SWAPPED,
     "GTE": _SWAPPED,
 }
@@ -184,7 +184,7 @@ ENTRIES = (
             _DATA,
             "named model",
             command=_command(m),
-            reason=f"{_REASON.get(m, 'tables 3 and 5 print the row of 16 samples')}; {_HERE}",
+            reason=f"{_REASON.get(m, 'tables 3 and 5 print the row of 16 samples')}. {_HERE}",
             figures=_by_samples(m),
         )
         for m in MODELS
@@ -204,8 +204,8 @@ ENTRIES = (
         command=f'{_BENCH} --scorers "bert_score(form=matrix, baseline=0.5150192)" '
         "--token-encoder 'torch:microsoft/deberta-xlarge-mnli?layer=40'",
         reason="weights are read from safetensors only; the baseline is bert-score's for this "
-        "model and layer; here by the embedded encoder, the response beside each sample in place "
-        f"of all pairs of samples, all passages: {_SETS}",
+        "model and layer. Here by the embedded encoder on all passages, the response with each "
+        f"sample instead of all pairs of samples: {_SETS}",
         figures=_pair(
             "bert_score(baseline=0.5150192,form=matrix)",
             (0.677, 0.679),
@@ -229,7 +229,7 @@ ENTRIES = (
         "named model",
         command=f'{_BENCH} --scorers "selfcheck_nli(order=code)" '
         "--nli potsawee/deberta-v3-large-mnli",
-        reason=f"weights are read from safetensors only; {HERE_NLI}",
+        reason=f"weights are read from safetensors only. {HERE_NLI}",
         figures=_pair(
             "selfcheck_nli(order=code)", (0.741, 0.738), "potsawee/deberta-v3-large-mnli"
         ),
@@ -241,8 +241,8 @@ ENTRIES = (
             "WikiBio-GPT3",
             "named model",
             command=f'{_BENCH} --scorers "{JUDGE}, {JUDGE_REFERENCE}" --llm {load}',
-            reason="the judges' answers are not published, and a hosted model may have changed; "
-            "the paragraph (wiki_bio_text) is missing for half of the passages in the data used "
+            reason="the judges' answers are not published, and a hosted model may have changed. "
+            "The paragraph (wiki_bio_text) is missing for half of the passages in the data used "
             "here",
             figures=(
                 *_pair(JUDGE.replace(", ", ","), alone, name),
@@ -259,8 +259,8 @@ ENTRIES = (
             "named model",
             command="veridical bench ragtruth --data DATA/ragtruth_test --threshold 0.505 "
             f'--scorers "{JUDGE_RAGTRUTH}" --llm {load}',
-            reason="the judges' answers are not published, and a hosted model may have changed; "
-            "the template shows the original request, which is in RAGTruth's source_info.jsonl. A "
+            reason="the judges' answers are not published, and a hosted model may have changed. "
+            "The template shows the original request, which is in RAGTruth's source_info.jsonl. A "
             "threshold is one of the risk, 1 - grade / 100",
             figures=_by_task(judge),
         )
@@ -274,9 +274,8 @@ ENTRIES = (
         command="veridical bench ragtruth --data DATA/ragtruth_test",
         reason="the paper has no such row, but "
         f"{_IN_WORDS[sum(f1[2] == _ALWAYS_RIGHT for f1 in TABLE_7.values())]} of its rows are this "
-        "very figure; by "
-        "task where RAGTruth's source_info.jsonl lies beside the responses, here by the order of "
-        "the rows",
+        "very figure. Tasks are read from RAGTruth's source_info.jsonl if it lies next to the "
+        "responses, here from the order of the rows",
         figures=(
             Figure("ragtruth", "task:Data2txt-right", "f1", "always_positive", _ALWAYS_RIGHT),
         ),
@@ -288,8 +287,8 @@ ENTRIES = (
         "not possible",
         reason="the 10 further samples of each prompt are in CheckEmbed's repository "
         "(examples/RAGTruth/dataset/samples.json), a file too large for this project to hold; with "
-        "it beside the responses `veridical bench graded` runs these rows. The embedders are those "
-        "of the columns of table 6",
+        "it next to the responses `veridical bench graded` runs these rows. The embedders are "
+        "those of the columns of table 6",
     ),
     Entry(
         "CheckEmbed table 7, HalluDetect rows",
@@ -301,13 +300,13 @@ ENTRIES = (
         command="veridical bench ragtruth --data DATA/ragtruth_test --threshold 0.5 --scorers "
         "\"halludetect(model='model.json', condition=prompt)\" "
         "--proxy openai-community/gpt2-large",
-        reason="train.jsonl: the rows of RAGTruth's response.jsonl whose split is train, joined "
-        "with prompt of source_info.jsonl, which lies beside the responses of the second step "
-        "too. The code behind the printed rows takes each token's probability from one place "
-        "late; encoder-decoders as proxies (LED, BART) are not in this version. Printed F1 of "
-        "Summary, QA and Data-to-Text: "
-        + "; ".join(
-            f"{name} {' '.join(f'{x:.4f}' for x in f1)}" for name, f1 in HALLUDETECT.items()
+        reason="train.jsonl has the rows of RAGTruth's response.jsonl whose split is train, joined "
+        "with prompt of source_info.jsonl. That file lies next to the responses of the second "
+        "step too. The code behind the printed rows takes each token's probability from one place "
+        "late. Encoder-decoders as proxies (LED, BART) are not in this version. Printed F1 of "
+        "Summary, QA and Data-to-Text:\n"
+        + "\n".join(
+            f"  - {name}: {', '.join(f'{x:.4f}' for x in f1)}" for name, f1 in HALLUDETECT.items()
         ),
     ),
     *(
@@ -326,7 +325,7 @@ ENTRIES = (
                 "Similar and different passages, generic and precise",
                 "Descriptions by GPT-3.5, GPT-4-turbo and GPT-4o",
                 "pairs --llm openai:gpt-4o",
-                f"the study has topics of its own; {_TOPICS}; {_ARCHIVE}",
+                f"the study has topics of its own. {_TOPICS}. {_ARCHIVE}",
                 ("figure 2, section 4.2: a very high score is such as 0.9",),
             ),
             (
@@ -337,8 +336,8 @@ ENTRIES = (
                 "the study follows the prompt of appendix B alone: a passage on a scientific or "
                 "legal topic of its own. The paper's figure 4 (section 4.2, released code) is "
                 "another task: summaries of legal documents, those of legal_definitions.json, with "
-                f"errors put in; it is not here; {_TOPICS}; here by small models, on scientific "
-                f"topics: [{_STUDIES}]({_STUDIES}); {_ARCHIVE}",
+                f"errors put in. It is not here. {_TOPICS}. Here by small models, on scientific "
+                f"topics: [{_STUDIES}]({_STUDIES}). {_ARCHIVE}",
                 (
                     "figure 4, section 4.2: the fall is distinct beyond 5 errors",
                     "figure 17, section 4.2: no overlap after a single error",
@@ -352,7 +351,7 @@ ENTRIES = (
                 "the paper does not say which chunks it shows",
                 (
                     "figure 3, section 4.2: the certain example has a mean of 0.95 and a standard "
-                    "deviation of 0.06, by BERTScore one of 0.18; in the uncertain one some "
+                    "deviation of 0.06, by BERTScore one of 0.18. In the uncertain one some "
                     "similarities are 0.97, others negative",
                 ),
             ),
@@ -361,8 +360,8 @@ ENTRIES = (
                 "Running times by the number of samples and their length",
                 "Texts made by chance, 200 to 4000 tokens",
                 "runtime --ks 2,4,6,8,10 --lengths 200,500,1000,2000,4000",
-                "the paper's times are of an RTX 3090 and an A100; here by the embedded models, "
-                f"on two cores: [{_STUDIES}]({_STUDIES}#running-times)",
+                "the paper's times were measured on an RTX 3090 and an A100; here by the embedded "
+                f"models, on two cores: [{_STUDIES}]({_STUDIES}#running-times)",
                 ("section 4.4: 30 to 300 times as fast as the baselines",),
             ),
         )

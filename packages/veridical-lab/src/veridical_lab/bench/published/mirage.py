@@ -11,7 +11,8 @@ _BEGIN = "veridical bench begin --data DATA/begin"
 _HALUEVAL = "veridical bench halueval --data DATA/halueval"
 _PAIRS = "veridical bench graded --data pairs.jsonl"
 _PAIRS_FILE = (
-    "pairs.jsonl: both answers of each row as responses, label 0 and 1, the right one as reference"
+    "The file pairs.jsonl has both answers of each row as responses, with the labels 0 and 1, and "
+    "the right one as reference"
 )
 _SELF = "the right answer is compared with itself, which measures nothing"
 _BOTH = "BEGIN (CMU, TC, WoW), HaluEval (dialogue, QA)"
@@ -48,8 +49,8 @@ Q2_F1 = {"cmu/dev": 0.70, "tc/dev": 0.74, "wow/test": 0.53, "dialogue": 0.53, "q
 ONE_CLASS = {"BEGIN CMU": (0.83, 0.75), "BEGIN TC": (0.82, 0.74)}
 
 _DEV = (
-    "of BEGIN's CMU and TC parts only the development sets are used here, where the paper counts "
-    "2950 and 3805 items"
+    "Of BEGIN's CMU and TC parts only the development sets are used here; the paper counts 2950 "
+    "and 3805 items"
 )
 
 
@@ -81,7 +82,7 @@ def _by_named_model(
             data,
             "named model",
             command=f"{bench} {options}--scorers {quoted(scorers)}",
-            reason=f"{more}; {of_suite}",
+            reason=f"{more}. {of_suite}",
             figures=tuple(
                 f
                 for scorer, (metric, values, model) in scorers.items()
@@ -95,18 +96,18 @@ def _by_named_model(
     )
 
 
-_HALF = "the paper judges 10 000 of the 20 000 answers and does not say which"
-_SAFE = "weights are read from safetensors only"
+_HALF = "The paper judges 10 000 of the 20 000 answers and does not say which"
+_SAFE = "Weights are read from safetensors only"
 _STAND_IN = (
-    f"{_SAFE}; here by a small stand-in, on BEGIN: "
+    f"{_SAFE}. Here by a small stand-in, on BEGIN: "
     "[evidence/mirage-stand-ins.md](evidence/mirage-stand-ins.md)"
 )
 _UPSIDE = (
-    "the score says how faithful a response is; if the paper took it as it is, as it did "
-    "Knowledge-F1, the printed areas are of the score upside down"
+    "The score measures how faithful a response is. If the paper used it unchanged, as it did "
+    "Knowledge-F1, the printed areas are those of the inverted score"
 )
 _SETS = "[evidence/wikibio-begin-halueval.md](evidence/wikibio-begin-halueval.md#meta-evaluation)"
-_HERE = f"here by the embedded encoder, the right way up and inverted: {_SETS}"
+_HERE = f"Here by the embedded encoder, as it is and inverted: {_SETS}"
 _Q2 = "mrm8488/t5-base-finetuned-question-generation-ap"  # with the two others it takes
 
 ENTRIES = (
@@ -134,8 +135,8 @@ ENTRIES = (
         "HaluEval dialogue and QA, both answers of a row",
         "regenerated",
         command=f'{_PAIRS} --scorers "rouge_l, sacrebleu" --study --as-published',
-        reason=f"{_SELF}; {_PAIRS_FILE}; the printed SacreBLEU seems to be the corpus score "
-        "of single pairs, which is 0 for any answer of fewer than four words, be it right",
+        reason=f"{_SELF}. {_PAIRS_FILE}. The printed SacreBLEU seems to be the corpus score of "
+        "single pairs. That score is 0 for any answer of fewer than four words, even a right one",
         figures=(
             *_areas("halueval", "rouge_l", ROUGE_L),
             *_areas("halueval", "sacrebleu", SACREBLEU),
@@ -148,7 +149,7 @@ ENTRIES = (
         "named model",
         command=f'{_PAIRS} --scorers "bert_score(against=reference)" {_ENCODER} '
         "--study --as-published",
-        reason=f"{_SELF}; {_PAIRS_FILE}",
+        reason=f"{_SELF}. {_PAIRS_FILE}",
         figures=_areas("halueval", "bert_score(against=reference)", BERTSCORE, _ROBERTA),
     ),
     Entry(
@@ -157,7 +158,7 @@ ENTRIES = (
         "BEGIN: WoW test, CMU and TC",
         "named model",
         command=f"{_BEGIN} --scorers knowledge_bertscore {_ENCODER}",
-        reason=f"{_DEV}; {_HERE}",
+        reason=f"{_DEV}. {_HERE}",
         figures=_areas("begin", "knowledge_bertscore", KNOWLEDGE_BERTSCORE, _ROBERTA),
     ),
     Entry(
@@ -166,21 +167,21 @@ ENTRIES = (
         "HaluEval dialogue and QA, both answers of a row",
         "named model",
         command=f"{_HALUEVAL} --scorers knowledge_bertscore {_ENCODER}",
-        reason=f"{_HALF}; {_HERE}",
+        reason=f"{_HALF}. {_HERE}",
         figures=_areas("halueval", "knowledge_bertscore", KNOWLEDGE_BERTSCORE, _ROBERTA),
     ),
     *_by_named_model(
         "tables 1, 10 and 11, critic",
         "The class that roberta-large-faithcritic gives knowledge and response",
         {"critic": ("weighted_f1", CRITIC, "McGill-NLP/roberta-large-faithcritic")},
-        f"the class as it is, that of the larger probability; {_STAND_IN}",
+        f"the class as it is, that of the larger probability. {_STAND_IN}",
         "--threshold 0.5 ",
     ),
     *_by_named_model(
         "tables 1, 10 and 11, consistency",
         "UniEval's factual consistency of the response with the knowledge",
         {"unieval": ("trapezoid_pr", CONSISTENCY, "MingZhong/unieval-fact")},
-        f"{_UPSIDE}; {_STAND_IN}",
+        f"{_UPSIDE}. {_STAND_IN}",
     ),
     *_by_named_model(
         "tables 1 and 9 to 11, Q2",
@@ -189,7 +190,7 @@ ENTRIES = (
             "q2": ("trapezoid_pr", Q2_NLI, _Q2),
             "q2(form=f1)": ("trapezoid_pr", Q2_F1, _Q2),
         },
-        f"the NLI model is the run's own (--nli), the paper's is AllenNLP's; {_UPSIDE}; "
+        f"the NLI model is the run's own (--nli), the paper's is AllenNLP's. {_UPSIDE}. "
         f"{_STAND_IN}",
     ),
     Entry(
@@ -200,7 +201,7 @@ ENTRIES = (
         command=f'{_BEGIN} --threshold 0.5 --scorers "judge(form=published, '
         'template=mirage_begin)" --llm openai:gpt-4o-mini',
         reason="a hosted model that may have changed; its answers are not published. The verdicts "
-        f"are taken as they are; {_DEV}",
+        f"are taken as they are. {_DEV}",
         figures=_areas(
             *("begin", "judge(form=published,template=mirage_begin)", GPT_4),
             *("gpt-4o-mini", "weighted_f1"),
@@ -242,15 +243,15 @@ ENTRIES = (
         _BOTH,
         "named model",
         command=f"{_BEGIN} --study --as-published --report report.html",
-        reason="the same views of any scorers (--scorers); the paper's are of critic, unieval, q2, "
-        "knowledge_bertscore, GPT-4 and its ensemble; here agreement with people, of scorers "
-        f"without an LLM: {_SETS}",
+        reason="the same views of any scorers (--scorers). The paper's are of critic, unieval, q2, "
+        "knowledge_bertscore, GPT-4 and its ensemble. Here agreement with human labels, of "
+        f"scorers without an LLM: {_SETS}",
         printed=(
             "figure 2, section 3: consistency and K-BERTScore overlap by over 80 % on CMU and TC",
-            "figure 5, section 4: accuracies by length, of consistency above 0.9 on long answers "
-            "of CMU and TC and 0.4 on short ones of WoW, of K-BERTScore up to 0.95 on QA, of Q2 "
-            "from 0.85 to 1.0 on QA, up to 0.95 on dialogue and barely 0.4 on BEGIN, of Critic "
-            "0.97 on long answers of CMU and TC, of GPT-4 above 0.75 and about 0.65 on TC",
+            "figure 5, section 4, accuracies by length. Consistency: above 0.9 on long answers of "
+            "CMU and TC, 0.4 on short ones of WoW. K-BERTScore: up to 0.95 on QA. Q2: 0.85 to 1.0 "
+            "on QA, up to 0.95 on dialogue, barely 0.4 on BEGIN. Critic: 0.97 on long answers of "
+            "CMU and TC. GPT-4: above 0.75, and about 0.65 on TC",
             "figure 7, appendix C: counts of labels in table 11",
         ),
     ),
@@ -266,16 +267,16 @@ ENTRIES = (
     ),
 )
 
-_RIGHT_WAY = {"cmu/dev": 0.930, "tc/dev": 0.907, "wow/test": 0.895}
-_UPSIDE_DOWN = {"cmu/dev": 0.721, "tc/dev": 0.734, "wow/test": 0.434}
+_NOT_INVERTED = {"cmu/dev": 0.930, "tc/dev": 0.907, "wow/test": 0.895}
+_INVERTED = {"cmu/dev": 0.721, "tc/dev": 0.734, "wow/test": 0.434}
 
 NOTES = (
     *(
         Note(
             "begin",
-            f"the paper's figure is of the inverted score: upside down this is "
-            f"{_UPSIDE_DOWN[s]:.3f} (Mirage table 9 prints {KNOWLEDGE_F1[s]:.2f}), the right way "
-            f"up {_RIGHT_WAY[s]:.3f}",
+            f"the paper's figure is that of the inverted score, which has {_INVERTED[s]:.3f} here "
+            f"(Mirage table 9 prints {KNOWLEDGE_F1[s]:.2f}); the score itself has "
+            f"{_NOT_INVERTED[s]:.3f}",
             splits=(s,),
             metrics=("trapezoid_pr", "average_precision"),
             scorers=("knowledge_f1",),
@@ -285,8 +286,8 @@ NOTES = (
     *(
         Note(
             "halueval",
-            f"the paper's figure ({KNOWLEDGE_F1[s]:.2f}, Mirage table 9) is of the inverted score; "
-            "response length alone does better",
+            f"the paper's figure ({KNOWLEDGE_F1[s]:.2f}, Mirage table 9) is that of the inverted "
+            "score; response length alone does better",
             splits=(s,),
             metrics=("trapezoid_pr", "average_precision"),
             scorers=("knowledge_f1",),
@@ -302,8 +303,8 @@ NOTES = (
     *(
         Note(
             "halueval",
-            f"Mirage table 9 prints {value:.2f} for it against the right answer itself, upside "
-            "down: at prevalence 0.5 a perfect score upside down has the area 1 - ln 2 = 0.307",
+            f"Mirage table 9 prints {value:.2f} for it against the right answer itself, inverted. "
+            "At prevalence 0.5 an inverted perfect score has the area 1 - ln 2 = 0.307",
             splits=(split,),
             metrics=("trapezoid_pr", "average_precision"),
             scorers=(name,),

@@ -62,8 +62,8 @@ _CHECKERS = {
 }
 _NLI = {"RoBERTa-NLI": f"torch:{_CHECKERS['RoBERTa-NLI']}", "AlignScore": "alignscore-large"}
 _REFERENCES = (
-    "the references (Natural Questions, MS MARCO, Dolly) are not distributed with the labels and "
-    "go into references.jsonl beside them; here a triplet is read as a sentence, and a long "
+    "the references (Natural Questions, MS MARCO, Dolly) are not distributed with the labels. They "
+    "go into references.jsonl next to them. Here a triplet is read as a sentence, and a long "
     "reference in windows of whole sentences, not of 200 tokens"
 )
 _STUDIES = "evidence/studies.md"
@@ -89,8 +89,8 @@ def _checking() -> list[Entry]:
             _DATA,
             "named model",
             command=_command("refchecker", checker, scorer),
-            reason=f"{_REFERENCES}; here by this project's NLI models, on other labelled pairs: "
-            "[claim-methods.md](evidence/claim-methods.md#several-checkers)",
+            reason=f"{_REFERENCES}. Measured with this project's NLI models, on other labelled "
+            "pairs: [claim-methods.md](evidence/claim-methods.md#several-checkers)",
             figures=tuple(
                 figure
                 for metric, table in (("accuracy", TABLE_5), ("macro_f1", TABLE_8))
@@ -133,7 +133,7 @@ def _pipelines() -> list[Entry]:
             _DATA,
             "named model",
             command=_command("refchecker_responses", checker, scorer),
-            reason=f"{_REFERENCES}; here pipelines by the first small NLI model, on BEGIN, "
+            reason=f"{_REFERENCES}. Pipelines by the first small NLI model, on BEGIN, "
             "HaluEval and WikiBio: [evidence/summary.md](evidence/summary.md#claims)",
             figures=tuple(
                 Figure(
@@ -151,7 +151,8 @@ def _rankings() -> list[Entry]:
     return [
         Entry(
             f"RefChecker figure 6, Claude 2 + {checker}",
-            "Seven models ranked by the verdicts on the released triplets, and by people: Spearman",
+            "Seven models ranked by the verdicts on the released triplets, and by human labels: "
+            "Spearman",
             _DATA,
             "named model",
             command=f"veridical rank DATA/refchecker --suite refchecker_responses --split-by part "
@@ -216,11 +217,11 @@ ENTRIES = (
         "RepC by layer, and by the number of training pairs",
         _DATA,
         "not possible",
-        reason="they are of a model of 7 billion parameters and of claims whose references are not "
-        "distributed. `veridical train repc` chooses among the layers of any local model, and "
-        "`--pairs` says how many pairs it is trained on. Figure 17's finding, that the best layer "
-        f"is not the last, holds for SmolLM2 on NLI pairs: {_REPC}. Figure 18's question is asked "
-        "by the same command with several values of `--pairs`; it was not run",
+        reason="they were made with a model of 7 billion parameters, on claims whose references "
+        "are not distributed. `veridical train repc` chooses among the layers of any local model, "
+        "and `--pairs` says how many pairs it is trained on. Figure 17's finding, that the best "
+        f"layer is not the last, holds for SmolLM2 on NLI pairs: {_REPC}. Figure 18's question is "
+        "asked by the same command with several values of `--pairs`; it was not run",
     ),
     Entry(
         "RefChecker tables 5, 7, 8, GPT-4 and Claude 2 rows",
@@ -242,7 +243,7 @@ ENTRIES = (
         "Quality of claim extraction",
         "responses of the benchmark",
         "not possible",
-        reason="judged by GPT-4 Turbo and by people; the judgements are not published. The paper's "
+        reason="the judgements of GPT-4 Turbo and of annotators are not published. The paper's "
         "judge completes missing claims and counts them. `veridical bench extraction` compares "
         "with people's claims by an NLI model instead: its precision is comparable, its recall is "
         "another figure, the share of people's claims that the extracted ones together entail, so "

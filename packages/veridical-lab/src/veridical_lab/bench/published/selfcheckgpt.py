@@ -120,10 +120,10 @@ HERE_BERTSCORE = (
     "[evidence/wikibio-begin-halueval.md](evidence/wikibio-begin-halueval.md)"
 )
 HERE_NLI = (
-    "here by the embedded NLI model, the sample being the premise, all passages, in "
-    "[evidence/wikibio-nli.md](evidence/wikibio-nli.md): trapezoids of 0.908, 0.604 and, on "
-    "NonFact*, 0.366, where the paper's model has 0.4517 and `ngram` here 0.451 (average "
-    "precision); in the code's order on 24 passages: "
+    "Here by the embedded NLI model on all passages, with the sample as the premise: "
+    "[evidence/wikibio-nli.md](evidence/wikibio-nli.md). Its trapezoids are 0.908, 0.604 and, on "
+    "NonFact*, 0.366. On NonFact* the paper's model has 0.4517, and `ngram` here has an average "
+    "precision of 0.451. In the code's order, on 24 passages: "
     "[evidence/published-forms.md](evidence/published-forms.md)"
 )
 _UNIGRAM = wikibio_row("ngram(counting=paper)", NGRAM_ROWS["ngram(counting=paper)"])
@@ -231,7 +231,7 @@ ENTRIES = (
         command=f'{_BENCH} --scorers "selfcheck_nli(order=code)" '
         "--nli potsawee/deberta-v3-large-mnli",
         reason="the paper names the sample as the premise; its figures come from the code, which "
-        f"has it the other way round. Weights are read from safetensors only; {HERE_NLI}; with 4 "
+        f"has it the other way round. Weights are read from safetensors only. {HERE_NLI}. With 4 "
         f"samples, on 40 passages: {_CURVES}",
         figures=_NLI,
     ),
@@ -241,7 +241,7 @@ ENTRIES = (
         _DATA,
         "named model",
         command=f'{_BENCH} --scorers "{", ".join(QA_ROWS)}"',
-        reason="questions are drawn at random, so figures differ from draw to draw; the paper does "
+        reason="questions are drawn at random, so figures differ from draw to draw. The paper does "
         "not state the threshold of answerability behind its first two rows (here 0.5). Weights "
         "are read from safetensors only",
         figures=tuple(f for key, row in QA_ROWS.items() for f in wikibio_row(key, row, model=_QA)),
@@ -317,8 +317,8 @@ ENTRIES = (
         _HALF,
         "regenerated",
         command=f'{_BENCH} --against reference --scorers "ngram(counting=paper)"',
-        reason="the paragraph (wiki_bio_text) is there for 119 of the 238 passages in the copy of "
-        "the data used here: ours are of these, the paper's of all",
+        reason="the copy of the data used here has the paragraph (wiki_bio_text) for 119 of the "
+        "238 passages. Our figures cover these, the paper's cover all",
         figures=wikibio_row("ngram(against=reference,counting=paper)", WIKIBIO_ROWS["1gm"]),
     ),
     *(
@@ -328,7 +328,7 @@ ENTRIES = (
             _HALF,
             "named model",
             command=f'{_BENCH} --against reference --scorers "{scorer}" {more}'.strip(),
-            reason=f"the paragraph is there for 119 of the 238 passages; {why}",
+            reason=f"the paragraph exists for 119 of the 238 passages; {why}",
             figures=wikibio_row(_by_reference(scorer), WIKIBIO_ROWS[name], model=model),
         )
         for name, what, scorer, more, model, why in (
@@ -339,7 +339,7 @@ ENTRIES = (
             (
                 *("NLI", "deberta-v3-large fine-tuned on MNLI", "selfcheck_nli(order=code)"),
                 *("--nli potsawee/deberta-v3-large-mnli", "potsawee/deberta-v3-large-mnli"),
-                f"{_SAFE}; here `nli_grounding` and `claims` by the first small NLI model: "
+                f"{_SAFE}. Here `nli_grounding` and `claims` by the first small NLI model: "
                 "[evidence/claims-wikibio.md](evidence/claims-wikibio.md)",
             ),
             ("QA", "MQAG", "selfcheck_qa", "", _QA, f"questions are drawn at random; {_SAFE}"),
@@ -352,7 +352,7 @@ ENTRIES = (
     *(
         Entry(
             f"SelfCheckGPT's repository, balanced accuracy, {name} row",
-            f"Right and wrong sentences told apart at a threshold of 0.5, {what}",
+            f"Right and wrong sentences distinguished at a threshold of 0.5, {what}",
             _DATA,
             "named model",
             command=f'{_BENCH} --threshold {threshold} --scorers "{scorer}" {more}'.strip(),
@@ -385,7 +385,7 @@ ENTRIES = (
     ),
     Entry(
         "SelfCheckGPT's repository, balanced accuracy, random row",
-        "Right and wrong sentences told apart by guessing; below, by scorers that take no model",
+        "Right and wrong sentences distinguished by guessing; below, by scorers that take no model",
         _DATA,
         "regenerated",
         command=f'{_BENCH} --threshold 0.5 --scorers "ngram_presence, support"',
@@ -394,7 +394,7 @@ ENTRIES = (
     ),
     Entry(
         "SelfCheckGPT figures 4, 6 and 10",
-        "Histogram of the passages' labels; each method's score beside the label",
+        "Histogram of the passages' labels; each method's score against the label",
         _DATA,
         "regenerated",
         command=f'{_BENCH} --scorers "ngram(counting=paper), ngram, ngram_presence, support" '

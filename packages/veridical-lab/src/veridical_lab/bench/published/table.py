@@ -93,8 +93,8 @@ class Entry:
     @property
     def remarks(self) -> tuple[str, ...]:
         """The reason, and the numbers that the text states of a drawn figure."""
-        stated = "; ".join(self.printed or ()) or "none"
-        drawn = f"the paper draws this; numbers that its text has of it: {stated}"
+        stated = ". ".join(text[:1].upper() + text[1:] for text in self.printed or ())
+        drawn = f"the paper draws this. {stated or 'Its text states no number'}"
         reason = (self.reason,) if self.reason else ()
         return reason if self.printed is None else (drawn, *reason)
 
