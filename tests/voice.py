@@ -180,7 +180,7 @@ def paragraphs(text: str) -> Iterator[tuple[int, str]]:
             if block:
                 yield start, " ".join(block)
             block = []
-        if bare and not bare.startswith(("#", "|", "<!--", ">>>")):
+        if bare and not bare.startswith(("#", "|", "<!--", ">>>", ":::")):
             start = start if block else number
             block.append(bare)
 
