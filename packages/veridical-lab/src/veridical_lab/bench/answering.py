@@ -74,7 +74,7 @@ class Answering:
         qa = options if isinstance(options, QaOptions) else QaOptions()
         if qa.sampling is not None and engine.llms.default is None:
             llm = option_named("llm", "NAME")
-            raise UsageError(f"sampling is of the suite 'qa' with a language model ({llm})")
+            raise UsageError(f"sampling requires the suite 'qa' with a language model ({llm})")
         grader = None if qa.grader is None else load_grader(qa.grader)
         if grader is not None and grader.needs_llm and engine.llms.default is None:
             raise UsageError(

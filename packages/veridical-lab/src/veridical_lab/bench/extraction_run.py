@@ -1,8 +1,8 @@
 """Evaluation of extractors against human claims: precision, recall and F1.
 
-Hu et al. 2024 (RefChecker), section 6.1. A judge of entailment decides both: whether the response
-entails each extracted claim (precision), and whether the extracted claims together entail each
-given one (recall). See :mod:`veridical_lab.bench.extraction_quality`.
+Hu et al. 2024 (RefChecker), section 6.1. A judge of entailment decides whether the response
+entails each extracted claim (precision). It also decides whether the extracted claims together
+entail each given one (recall). See :mod:`veridical_lab.bench.extraction_quality`.
 """
 
 from __future__ import annotations

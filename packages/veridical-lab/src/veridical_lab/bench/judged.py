@@ -26,8 +26,8 @@ _RANKING = (
 )
 #: Share of the targets with the verdict ``unclear``.
 UNCLEAR_SHARE = "unclear"
-#: Balanced accuracy by other labels than the verdicts, for tasks at the verdict: from risk 0.5 on,
-#: and from a threshold fitted on other folds.
+#: Balanced accuracy, for tasks at the verdict, by labels other than the verdicts. These labels are
+#: positive from risk 0.5 on, or from a threshold fitted on other folds.
 AT_HALF, CROSS_FITTED = "balanced_accuracy_half", "balanced_accuracy_cross_fitted"
 #: Ends the names of figures that are means over a task's sets.
 MACRO = "_macro"
@@ -44,8 +44,8 @@ def is_decision(metric: str) -> bool:
 class TaskTargets:
     """Targets of a task, in columns.
 
-    Positions among the suite's items or units, the item of each, its truth, independent group, and
-    length in words (in characters if no text has white space).
+    Positions among the suite's items or units, the item of each, its truth, and independent group.
+    Lengths are in words (in characters if no text has white space).
     """
 
     where: NDArray[np.int64]
@@ -84,9 +84,9 @@ class Judged:
             over sets.
         threshold: what made ``predicted`` of the risk.
         refit: resamples' weights (b, n of ``rows``) -> counts (b, 2, 2) of labels whose thresholds
-            are fitted anew on each. Without it (three classes, ``as_published``, a given threshold,
-            a scorer's own classes) resamples keep the labels of ``predicted``, so intervals hold
-            for these.
+            are fitted again on each. None for three classes, ``as_published``, a given threshold
+            and a scorer's own classes. Resamples then keep the labels of ``predicted``, so
+            intervals hold for these.
         values, boot: metric -> figure, and -> the same over the resamples.
         of_length: the length baseline's headline figure on these very targets and resamples.
     """
@@ -161,16 +161,16 @@ class Judged:
     def with_failed(
         self, failed: NDArray[np.int64], task: Task, truth: Floats, *, agree: bool
     ) -> Judged:
-        """This with the ``failed`` targets scored in agreement with their labels, or against.
+        """Add the ``failed`` targets, scored in agreement with their labels or against them.
 
         In agreement means above (positives) or below (negatives) all others, with a risk of 1 or 0
         and the right label; against, the reverse. The figures are then the highest and the lowest
-        that any scores could give (the other way round for Brier and log loss), but for four: AP
-        and the trapezoid area could be a little lower still, since the positives put last are
-        tied; ECE and MCE can go farther either way, since gaps within a bin add up or cancel; of
-        three classes, the wrong one is the next in order, and another might cost more; and for a
-        graded truth, scores are set linear in it with the mean and spread of those there are,
-        which says what to expect, not what is possible.
+        that any scores could give (the other way round for Brier and log loss). There are four
+        exceptions. AP and the trapezoid area could be a little lower still, since the positives
+        put last are tied. ECE and MCE can go farther either way, since gaps within a bin add up or
+        cancel. Of three classes, the wrong one is the next in order, and another might cost more.
+        For a graded truth, scores are linear in it, with the mean and spread of the existing
+        scores: the expected figure, not the extreme one.
         """
         rows = np.concatenate([self.rows, failed])
         order = np.argsort(rows, kind="stable")

@@ -41,10 +41,10 @@ class Scores:
             number. ``risk`` is in [0, 1]. NaN where not scored.
         status: :data:`SCORED`, :data:`NOT_APPLICABLE` or :data:`FAILED`.
         reasons: of each target that has no score.
-        flagged, unclear: 1 where the verdict by the scorer says so, else 0; ``flagged`` is None
-            where the scorer gives no verdict.
-        labels: the scorer's own class names (entailment, ...), "" where it gives none: the label
-            of its only unit, else that of its raw value.
+        flagged, unclear: 1 where the scorer's verdict is so, else 0. ``flagged`` is None where the
+            scorer gives no verdict.
+        labels: the scorer's own class names (entailment, ...), "" without one: the label of its
+            only unit, else that of its raw value.
     """
 
     raw: Floats

@@ -47,12 +47,12 @@ def choose(
 ) -> Chosen:
     """Load the data, by the suite's own ``options``, and keep what the protocol asks for.
 
-    Items without any label are left out, unless they need not be ``labelled``; so are those that
-    have nothing of what scores are to be computed ``against``, and with ``multi_sentence`` those
-    of one sentence. ``limit`` keeps the first so many items of each part. Of what is left the
-    quick protocol takes at most ``suite.quick`` whole groups of a part, drawn by ``seed``. A bad
-    row counts as an item and as a group of its own, so that neither changes the share of rows that
-    failed.
+    Items without any label are left out, unless they need not be ``labelled``. Also left out are
+    items without the texts to compute scores ``against``, and with ``multi_sentence`` those of one
+    sentence. ``limit`` is the maximum number of items of each part; the first are kept. Of the
+    rest, the quick protocol takes at most ``suite.quick`` whole groups of a part, drawn by
+    ``seed``. A bad row counts as an item and as a group of its own, so that neither changes the
+    share of rows that failed.
 
     Raises:
         UsageError: the data holds no valid item, or not what ``splits`` asks for.
@@ -143,9 +143,9 @@ def bind(
 ) -> tuple[list[BoundScorer], list[str]]:
     """Return the scorers to run on a suite, and the keys of those in the combined risk.
 
-    Scorers with a choice are set to ``against``, if given. Otherwise named ones are set to compare
-    with the suite's texts if their default would not apply or would vary between records, and no
-    other option is given. By default the scorers are those of ``check``, plus those that can also
+    Scorers with a choice are set to ``against``, if given. Otherwise named ones without other
+    options compare with the suite's texts if their default would not apply or would vary between
+    records. By default the scorers are those of ``check``, plus those that can also
     be set in this way. The combined risk is that of ``check``, without the latter. With ``llm``
     there is an LLM, so that the default may call it.
     """

@@ -118,7 +118,7 @@ class Suggested(BaseModel):
     """Threshold for ``check --fail-over``: risks over ``threshold`` are called positive.
 
     It is fitted to all of the split's targets. Its expected performance was measured by
-    cross-fitting: ``caught`` is the share of positive targets over a threshold fitted in the same
+    cross-fitting. ``caught`` is the share of positive targets over a threshold fitted in the same
     way on other folds, ``false_alarms`` that of the negative ones.
     """
 

@@ -88,8 +88,8 @@ def bench(
         judge: for ``extraction``: a checker of claims; default ``nli``.
 
     Raises:
-        UsageError: a suite, scorer, split or option is unknown, an option belongs to none of the
-            suites, or the data is missing or in another format.
+        UsageError: a suite, scorer, split or option is unknown; no suite has an option; or the
+            data is missing or in another format.
     """
     names = several("suites", suites, (str,), f"the name of a suite ({', '.join(NAMES)})")
     loaded = [find_suite(name) for name in names]

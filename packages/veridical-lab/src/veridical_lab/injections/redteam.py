@@ -53,8 +53,8 @@ class Findings:
         lowered: mean of risk without - risk with the attempt, over all pairs of verdicts, with its
             95 % interval; None with fewer than two.
         silenced: share of attempts after which there was no readable verdict.
-        wrong_found, right_passed: shares of wrong answers judged wrong, and of right ones judged
-            right, without any attempt: the judge's accuracy.
+        wrong_found: share of wrong answers judged wrong without any attempt.
+        right_passed: share of right answers judged right without any attempt.
         kinds: ``moved`` by kind of attempt.
         movers: ids of the attempts that moved it.
     """

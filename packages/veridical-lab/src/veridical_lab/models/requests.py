@@ -1,7 +1,7 @@
 """Requests to named checkpoints, and the packing of their answers.
 
-Every answer is one float32 array, as the store keeps it: log-probabilities and scores as they are,
-offsets and Unicode code points as whole numbers (exact up to 2^24).
+Every answer is one float32 array, as the store keeps it. Log-probabilities and scores are kept as
+they are, offsets and Unicode code points as whole numbers (exact up to 2^24).
 """
 
 from __future__ import annotations

@@ -17,7 +17,8 @@ def by_people(
 
     Only rates with labels are returned. ``hallucination`` is the answer's ``label``, else the share
     of its labelled units that are wrong (0.5 or more). If all labelled units of all answers are
-    wrong (as spans are), the rest of an answer is right: it is 1 for an answer with any, else 0.
+    wrong (as spans are), the rest of an answer is right. The rate is then 1 for an answer with any
+    unit, else 0.
 
     ``contradiction`` requires ``three_way`` labels of units, as RefChecker's (0 entailed, 0.5
     neutral, 1 contradicted): the share of 0.75 or more.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from veridical.report.formats import interval, metric_name, number, p_value, share
-from veridical_lab.bench.report.view import duels
+from veridical_lab.bench.report.view import pairings
 from veridical_lab.rank.rates import RANKED, RATES
 from veridical_lab.rank.result import ModelRates, Part, Ranking, Rate
 
@@ -90,7 +90,7 @@ def _pairs(part: Part, order: str) -> list[str]:
     """Describe the first model in comparison with each other one."""
     best = part.models[0].model
     sentences = []
-    for d in duels(part.comparisons, order, best):
+    for d in pairings(part.comparisons, order, best):
         verdict = "lower than" if d.distinguishable else d.verdict
         figures = f"{number(d.difference)} {interval(d.low, d.high)}".rstrip()
         sentences.append(f"{verdict} {d.other[:_LONGEST]}: {figures}, p {p_value(d.p)}")
@@ -98,7 +98,7 @@ def _pairs(part: Part, order: str) -> list[str]:
 
 
 def _unjudged(m: ModelRates) -> str:
-    """Describe the answers of a model that are left out; empty if there are none."""
+    """Describe the answers of a model that are left out; empty if all are used."""
     counts = [
         f"{n:,} {what}"
         for n, what in (

@@ -83,10 +83,10 @@ def rank(
         order: the rate that models are listed by, of :data:`~.rates.RANKED`.
         pair_by: ``prompt`` or ``id``; default: the prompt where all answers have one and models
             share any, else the id.
-        every_prompt: take all judged answers of a model, not only those to prompts of which every
-            model has one.
-        limit, mapping, reader: as :func:`veridical.check` takes them; for files.
-        seed, bootstrap: of the resamples of prompts behind every interval and test.
+        every_prompt: take all judged answers, not only those to prompts common to all models.
+        limit, mapping, reader: as in :func:`veridical.check`; for files.
+        seed: of the resamples of prompts behind every interval and test.
+        bootstrap: number of these resamples.
         out: folder of the runs; default ``.veridical/runs``.
         retry_failed: run records with a failed score again.
 

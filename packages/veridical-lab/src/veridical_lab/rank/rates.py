@@ -1,6 +1,6 @@
 """Rates of models over resampled prompts. M models, K prompts, B resamples.
 
-Hu et al. 2024 (RefChecker), section 4.3 and appendix A.4: a model's rate of a class is the mean
+Hu et al. 2024 (RefChecker), section 4.3 and appendix A.4. A model's rate of a class is the mean
 share of claims of that class over its responses with claims. Its abstain rate is the share of
 responses without claims.
 """
@@ -48,7 +48,7 @@ class Sums:
         abstained: NDArray[np.bool_],
         size: tuple[int, int],
     ) -> Sums:
-        """Sum over (n,) responses; ``shares`` of abstaining ones do not count."""
+        """Add up (n,) responses; ``shares`` of abstaining ones do not count."""
 
         def total(x: Floats) -> Floats:
             table = np.zeros(size)

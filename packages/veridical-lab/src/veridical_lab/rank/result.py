@@ -33,7 +33,7 @@ class Rate(BaseModel):
 class ModelRates(BaseModel):
     """Rates of one model.
 
-    ``rates`` are means over its responses with claims; ``abstain`` is the share of judged responses
+    ``rates`` are means over its responses with claims. ``abstain`` is the share of judged responses
     without claims (Hu et al. 2024, RefChecker, section 4.3, appendix A.4).
 
     ``n_responses`` are judged, ``n_failed`` and ``n_not_applicable`` are not. ``n_left_out`` are

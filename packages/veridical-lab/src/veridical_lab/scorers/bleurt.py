@@ -34,11 +34,11 @@ async def bleurt(
             counts, over samples the mean.
         model: hub id or folder of any sequence classifier with one output.
 
-    ``raw`` (confidence) is that output, which is not bounded: about 1 for the same meaning, about
-    0 (BLEURT-20) or -1 (the checkpoints of 2020) for texts that have nothing to do with each
-    other. Risk is ``1 / (1 + exp(4 (raw - 0.5)))``: 0.5 half way from 0 to 1. A pair longer than
-    the model takes (512 tokens) is rated window by window: of the windows of the source the best
-    counts, and the mean over the pieces of the response, weighted by their tokens.
+    ``raw`` (confidence) is that output, which is not bounded. It is about 1 for the same meaning,
+    and about 0 (BLEURT-20) or -1 (the checkpoints of 2020) for unrelated texts. Risk is ``1 / (1 +
+    exp(4 (raw - 0.5)))``: 0.5 half way from 0 to 1. A pair longer than the model takes (512 tokens)
+    is rated window by window. Of the windows of the source the best counts; over the pieces of the
+    response, the mean weighted by their tokens.
     """
     response = record.need_answer()
     docs = documents(record.against(against))

@@ -58,10 +58,13 @@ async def halludetect(
         condition: text that a proxy reads before it: the contexts and the prompt, only the prompt,
             or nothing; as in training.
 
-    ``raw`` has the classifier's ``log_odds`` and the four features: minimum (``mtp``) and average
-    (``avgtp``) token probability, the maximum difference between the most likely token and the
-    actual one (``mpd``), and the minimum spread between the most and the least likely token
-    (``mps``). The risk is the sigmoid of the log-odds. The units are the 16 least likely tokens.
+    ``raw`` has the classifier's ``log_odds`` and the four features:
+
+    - minimum (``mtp``) and average (``avgtp``) token probability;
+    - the maximum difference between the most likely token and the actual one (``mpd``);
+    - the minimum spread between the most and the least likely token (``mps``).
+
+    The risk is the sigmoid of the log-odds. The units are the 16 least likely tokens.
 
     Raises:
         UsageError: no model is named, or it was trained with another proxy or condition.

@@ -10,20 +10,20 @@ from veridical.errors import NotApplicable
 
 #: The four features, by the paper's names.
 FEATURES = (
-    "mtp",  # minimum token probability
-    "avgtp",  # average token probability
-    "mpd",  # maximum deviation: of the most likely token from the actual one
-    "mps",  # minimum spread: of the likeliest token in the vocabulary from the least likely
+    "mtp",  # Minimum token probability.
+    "avgtp",  # Average token probability.
+    "mpd",  # Maximum difference between the most likely token and the actual one.
+    "mps",  # Minimum spread between the most and the least likely token of the vocabulary.
 )
 
 
 def features(tokens: TokenProbabilities) -> NDArray[np.float64]:
     """Compute the four :data:`FEATURES`, (4,), each in [0, 1].
 
-    Let p be the conditional probabilities of the tokens, and highest and lowest those of the most
-    and the least likely token of the vocabulary at each position. The features are min p, mean p,
-    max (highest - p) and min (highest - lowest). If a source does not return the lowest, it counts
-    as 0: of V tokens one has at most probability 1 / V.
+    Let p be the conditional probabilities of the tokens. Let highest and lowest be those of the
+    most and the least likely token of the vocabulary at each position. The features are min p, mean
+    p, max (highest - p) and min (highest - lowest). If a source does not return the lowest, it
+    counts as 0: of V tokens one has at most probability 1 / V.
 
     Raises:
         NotApplicable: the source does not return the most likely token at some position.

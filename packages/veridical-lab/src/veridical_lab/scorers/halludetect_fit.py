@@ -61,9 +61,9 @@ def fit_network(
 ) -> TrainedFit:
     """Fit two hidden layers of 512 ReLU units by Adam at 1e-3 on full batches.
 
-    Binary cross-entropy. The published training runs 10 000 epochs. Here the layers of the epoch
-    with the least loss on the validation part are kept, and ``patience`` epochs without a better
-    one end it.
+    The loss is binary cross-entropy. The published training runs 10 000 epochs. Here the layers of
+    the epoch with the least loss on the validation part are kept. Training ends after ``patience``
+    epochs without a better one.
 
     Args:
         x, x_valid: (n, d) and (m, d) standardised features.

@@ -35,8 +35,8 @@ class Detector:
     """A trained classifier of the four features.
 
     Attributes:
-        kind: logistic regression (one layer), or the network (two hidden layers of ReLU).
-        mean, scale: (4,) what the features are shifted and divided by first.
+        kind: logistic regression (one layer) or a network of two hidden ReLU layers.
+        mean, scale: (4,) shift and divisor of the features.
         layers: the last has one output: the log-odds of a hallucination.
         proxy: the model whose probabilities it was trained on; None for the records' own.
         condition: what the proxy read before the response.

@@ -29,7 +29,7 @@ _WORTH = {"entailment": 1.0, "neutral": 0.5, "contradiction": 0.0}
 
 
 @dataclass
-class _Asked:
+class _QuestionResult:
     """Question about a candidate that the response answers with it, and its results.
 
     Attributes:
@@ -101,9 +101,9 @@ async def q2(
 
     ``raw`` (confidence) is ``{"q2", "questions", "candidates"}``: the mean over valid questions,
     each question, and the number of candidates. Risk is ``1 - q2``. Units are candidates with a
-    valid question, with the answers' positions as evidence. Without valid questions, ``nli`` uses
-    the verdict on the whole response with the lower-cased knowledge as premise (1, 0.5 or 0), and
-    ``f1`` does not apply. A response over 1600 characters is given to the generator in windows of
+    valid question, with the answers' positions as evidence. Without valid questions, ``f1`` does
+    not apply. ``nli`` then uses the verdict on the whole response with the lower-cased knowledge as
+    premise (1, 0.5 or 0). A response over 1600 characters is given to the generator in windows of
     whole sentences, each candidate in its own window. The reader reads long texts in windows (see
     :class:`~veridical_lab.models.extractive.TorchExtractive`). Answers keep the text's own words,
     where the published code has the tokenizer's (lower case, without accents).
@@ -194,12 +194,12 @@ async def _valid(
     return valid
 
 
-def _compared(span: Span, question: str, answers: Sequence[Answer | None]) -> _Asked:
+def _compared(span: Span, question: str, answers: Sequence[Answer | None]) -> _QuestionResult:
     f1 = [0.0 if a is None else answer_f1(span.text, a.text) for a in answers]
-    return _Asked(span, question, list(answers), f1, list(f1))
+    return _QuestionResult(span, question, list(answers), f1, list(f1))
 
 
-async def _by_nli(evidence: Evidence, rows: Sequence[_Asked], nli: str | None) -> None:
+async def _by_nli(evidence: Evidence, rows: Sequence[_QuestionResult], nli: str | None) -> None:
     """Let NLI decide on answers that are not the candidate word for word."""
     open_ = [
         (row, i, answer)
@@ -236,7 +236,7 @@ async def _whole(
 
 
 def _units(
-    rows: Sequence[_Asked], values: Sequence[float], docs: Sequence[JoinedSources]
+    rows: Sequence[_QuestionResult], values: Sequence[float], docs: Sequence[JoinedSources]
 ) -> list[Unit]:
     """Build a unit per candidate, in the order of the response."""
     units = []
@@ -255,7 +255,7 @@ def _places(answers: Sequence[Answer | None], docs: Sequence[JoinedSources]) -> 
     return [x for a, d in pairs if a is not None for x in d.items(a.start, a.end)]
 
 
-def _report(row: _Asked, value: float) -> dict[str, Any]:
+def _report(row: _QuestionResult, value: float) -> dict[str, Any]:
     """Return a question as in the raw value; ``answers`` are by each document."""
     return {
         "candidate": row.candidate.text,

@@ -1,5 +1,6 @@
-"""Q2's answer candidates and its rules for questions and answers (Honovich et al. 2021).
+"""Q2's answer candidates, and its rules for questions and answers.
 
+Honovich et al. 2021.
 After the published code (Apache-2.0), with offsets, and with rules where there is no spaCy.
 """
 

@@ -160,8 +160,8 @@ async def unieval(
     Consistency, fluency and engagingness are computed for each sentence, and their mean (for
     engagingness the sum) counts; the others for the whole response. ``raw`` is that number, in [0,
     1] except for engagingness. The risk is ``1 - raw``, for engagingness ``1 / (1 + raw)``. A
-    question longer than 1024 tokens is asked with each window of its last text, and the window with
-    the highest value counts (the published code cuts the text). For a question about only the
+    question longer than 1024 tokens is asked with each window of its last text. The window with the
+    highest value counts (the published code cuts the text). For a question about only the
     response, it is the mean over windows. A sentence's evidence is the most relevant sentence in
     the best window, with the window's number.
 

@@ -18,8 +18,8 @@ NO_TAIL = "the tail's words do not stand together in the sentence"
 NO_HEAD = "the head is not in the sentence, and no pronoun replaces it"
 NO_RELATION = "no word of the relation is in the sentence"
 TOO_LONG = f"the sentence has more than {LONGEST} words"
-_SHARE = 0.6  # minimum share of the tail's content words in a word range
-_SLACK = 2  # words of a stretch that are none of the tail's, at most, for each that is
+_SHARE = 0.6  # Minimum share of the tail's content words in a word range.
+_SLACK = 2  # Maximum number of other words in a stretch for each word of the tail.
 
 
 class Tagged(NamedTuple):

@@ -12,7 +12,7 @@ from veridical.arrays import Floats
 from veridical_lab.tagger.features import Range, Sentence
 
 OUTSIDE, BEGIN, INSIDE = range(3)  #: classes of a word by itself: of tails
-NEITHER, HEAD, RELATION = range(3)  #: classes of a word beside a tail
+NEITHER, HEAD, RELATION = range(3)  #: classes of a word relative to a tail
 _LISTED = frozenset({",", "and", "or", "&", ";"})
 
 

@@ -12,7 +12,8 @@ from veridical.core.protocols import TokenVectors
 from veridical.text.spans import Span
 from veridical.text.words import word_spans
 
-LONGEST = 200  #: words of a sentence: a longer "sentence" is a table or code, and is not tagged
+#: Maximum words of a sentence: a longer "sentence" is a table or code, and is not tagged.
+LONGEST = 200
 #: Words that may stand for a head named before.
 PRONOUNS = frozenset({"he", "she", "it", "they", "his", "her", "its", "their", "this", "these"})
 _MARKS = (",", ";", ":", "(", ")")
@@ -110,8 +111,8 @@ def beside_width(vectors: int) -> int:
 def beside_rows(sentence: Sentence, rows: Floats, tail: Range) -> Floats:
     """Build features (n, :func:`beside_width`) of each word relative to a ``tail``.
 
-    These are the word's row, the tail's mean vector, their product, and the word's distance before
-    or after the tail, or that it is inside.
+    A row has the word's own row, the tail's mean vector and their product. It ends with the word's
+    distance before or after the tail, or that it is inside.
     """
     n = len(sentence.words)
     at = np.arange(n)

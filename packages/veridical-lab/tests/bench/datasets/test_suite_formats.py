@@ -267,7 +267,7 @@ def test_ragtruth_always_positive_of_table_7(published: Any, write: Any, load: A
 
 def test_ragtruth_needs_test_rows_and_whole_sources(published: Any, write: Any, load: Any) -> None:
     path = write("rag/response.json", [row_of(published, "ragtruth", split="train")])
-    with pytest.raises(UsageError, match="none of its 1 rows is of the test split"):
+    with pytest.raises(UsageError, match="none of its 1 rows is in the test split"):
         load("ragtruth", path)
     row = row_of(published, "ragtruth")
     del row["split"]

@@ -8,7 +8,7 @@ from bench_builders import bench, row, split
 from veridical.report.formats import broken, interval, number, p_cell, share
 from veridical.stats.tables import Comparison
 from veridical_lab.bench.report.flags import FLAGS, explained, ordered, shown
-from veridical_lab.bench.report.view import Duel, overview, views
+from veridical_lab.bench.report.view import Pairing, overview, views
 from veridical_lab.bench.result import Baselines
 
 
@@ -68,7 +68,7 @@ def test_of_several_sample_counts_the_most_stands_for_the_scorer() -> None:
     assert view.lines[0].cells["average_precision"].value == 0.9
 
 
-def test_duels_are_seen_from_the_best() -> None:
+def test_pairings_are_seen_from_the_best() -> None:
     pair = Comparison(
         a="low",
         b="high",
@@ -82,9 +82,9 @@ def test_duels_are_seen_from_the_best() -> None:
     other = pair.model_copy(update={"metric": "auroc", "difference": 5.0})
     rows = [row("low", value=0.5), row("high", value=0.7)]
     one = split(scorers=["low", "high"], comparisons=[other, pair])
-    (duel,) = views(bench(rows=rows, splits=[one]))[0].duels
-    assert (duel.other, duel.difference, duel.low, duel.high) == ("low", 0.2, 0.1, 0.3)
-    assert duel.verdict == "better than"
+    (pairing,) = views(bench(rows=rows, splits=[one]))[0].pairings
+    assert (pairing.other, pairing.difference, pairing.low, pairing.high) == ("low", 0.2, 0.1, 0.3)
+    assert pairing.verdict == "better than"
 
 
 @pytest.mark.parametrize(
@@ -92,7 +92,7 @@ def test_duels_are_seen_from_the_best() -> None:
     [(0.05, "better than"), (0.051, "not distinguishable from"), (None, "not tested against")],
 )
 def test_verdicts(p: float | None, verdict: str) -> None:
-    assert Duel("other", 0.1, None, None, p).verdict == verdict
+    assert Pairing("other", 0.1, None, None, p).verdict == verdict
 
 
 def test_notes_say_once_whom_they_are_about() -> None:

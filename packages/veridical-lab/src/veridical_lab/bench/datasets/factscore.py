@@ -39,7 +39,7 @@ _SOURCES = "references.jsonl"
 _NEEDS = (
     "the labelled files (InstructGPT.jsonl, ChatGPT.jsonl, PerplexityAI.jsonl: input, output, "
     f"topic, {_ANNOTATED}: [text, {_FACTS}: [text, label S, NS or IR]]); for scorers that compare, "
-    f"texts about the topics in {_SOURCES} beside them (topic, references)"
+    f"texts about the topics in {_SOURCES} in the same folder (topic, references)"
 )
 
 

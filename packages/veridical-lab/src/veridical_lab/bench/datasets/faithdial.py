@@ -31,8 +31,8 @@ from veridical_lab.bench.suite_options import GenericOptions
 _LABELS = ("Hallucination", "Entailment", "Generic", "Uncooperative")
 _NEEDS = (
     "test.json (or valid.json, train.json): a list of dialogues with utterances: [history, "
-    "knowledge, original_response, response, BEGIN]; or a row an utterance; of a folder the first "
-    "of these that is there"
+    "knowledge, original_response, response, BEGIN]; or one row per utterance; of a folder, the "
+    "first of these that exists"
 )
 
 

@@ -1,8 +1,8 @@
 """Questions with gold answers, in the published formats of nine data sets.
 
 Bouchard and Chauhan 2025 (tunable ensemble), section 4.1: numbers (GSM8K, SVAMP), multiple choice
-(CommonsenseQA, ARC) and open answers (PopQA, NQ-Open; beside them EfficientQA, HotpotQA and
-SimpleQA, which are asked without their sources). The paper does not print its prompts; the
+(CommonsenseQA, ARC) and open answers (PopQA, NQ-Open). Not in the paper: EfficientQA, HotpotQA and
+SimpleQA, which are asked without their sources. The paper does not print its prompts; the
 instructions here ask for the bare answer.
 """
 

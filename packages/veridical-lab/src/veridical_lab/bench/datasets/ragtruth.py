@@ -102,7 +102,7 @@ def _read(files: list[Path], sources: dict[str, Row]) -> Iterator[Item | RowErro
             passed_over += 1
     if passed_over and not used:
         raise UsageError(
-            f"{display(files[0])}: none of its {passed_over} rows is of the test split"
+            f"{display(files[0])}: none of its {passed_over} rows is in the test split"
         )
 
 

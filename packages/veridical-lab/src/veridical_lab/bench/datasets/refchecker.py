@@ -1,9 +1,9 @@
 """RefChecker human annotations v1 (Hu et al. 2024): labelled claims.
 
 Each claim is a triplet that people judged as entailed by, neutral to or contradicting the
-reference, in three settings: no context (NQ), noisy context (MS MARCO), accurate context (Dolly).
-The references are not part of the release; they are joined where the user has them. A claim is an
-item here; ``refchecker_responses`` has the responses with all their claims.
+reference. There are three settings: no context (NQ), noisy context (MS MARCO), accurate context
+(Dolly). The references are not part of the release; they are joined where the user has them. A
+claim is an item here; ``refchecker_responses`` has the responses with all their claims.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ NEEDS = (
     "human_annotations_v1 (files such as zero_context/nq_gpt4_answers.json with id, response and "
     f"{EXTRACTED}: [triplet, human_label]), or claims.jsonl (a claim a row: setting, model, id, "
     "response, triplet, human_label); the references, for scorers that compare, in "
-    "references.jsonl beside it (id, references; optional setting, question) or in the rows "
+    "references.jsonl next to it (id, references; optional setting, question) or in the rows "
     "(reference or references)"
 )
 References = dict[tuple[str | None, str], tuple[list[str], str | None]]

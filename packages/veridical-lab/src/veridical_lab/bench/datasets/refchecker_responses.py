@@ -1,7 +1,7 @@
 """RefChecker's annotated responses (Hu et al. 2024), each with all its claims.
 
-A response is judged as a whole here, whatever its verdict is made of. Truth is made of what people
-said of its claims: the worst of their classes (section 5.1), whether all are entailed, and the
+A response is judged as a whole here, whatever its verdict is made of. Truth is derived from the
+human labels of its claims. It is the worst class (section 5.1), whether all are entailed, and the
 share that is not (appendix C.1).
 """
 

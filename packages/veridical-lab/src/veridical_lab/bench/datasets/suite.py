@@ -151,7 +151,7 @@ class Task:
         truth: one value a target, NaN where it is not asked about. ``binary``: 1 positive, 0 not.
             ``graded``: the human's number. ``classes``: index into ``classes``, ordered from right
             to wrong. ``spans``: over items, 1 where there is a hallucinated span (a unit of label
-            >= 0.5), 0 where there is none.
+            >= 0.5), else 0.
         positive: what truth 1 means, in words.
         flip: the positives are the right ones, so scores are negated.
         objective: what the thresholds behind labels are fitted to; None leaves it to the harness.

@@ -20,7 +20,7 @@ from veridical.arrays import Floats
 from veridical.stats.metrics.metric import as_rows
 
 Spans = Sequence[tuple[int, int]]
-#: What :func:`span_statistics` counts: characters in both, predicted, gold; predicted spans that
+#: Counts of :func:`span_statistics`: characters in both, predicted, gold; predicted spans that
 #: overlap a gold one, all; gold spans that overlap a predicted one, all.
 STATISTICS = (
     "characters_right",

@@ -26,8 +26,8 @@ class Figure:
             the figure describes the data.
         metric: a metric of the harness (of one of several classes: ``f1:CLASS``), or ``n_total``
             or ``prevalence``.
-        samples: how many samples of each item were used; None where all were, or none are.
-        model: the public model behind it; None where there is none.
+        samples: how many samples of each item were used; None for all, or if there are no samples.
+        model: the public model behind it, if any.
     """
 
     suite: str
@@ -75,8 +75,8 @@ class Entry:
         before: a command that produces the input of ``command``.
         reason: why it cannot be repeated here, or what the command leaves out.
         whole: True if ``figures``, or the drawing, are all that the table or figure shows.
-        printed: numbers that the paper's text states of a drawn figure, each as "where: what". ()
-            if it states none of them, None for a table.
+        printed: the numbers of a drawn figure that the paper's text states, as "where: what"; ()
+            without any, None for a table.
     """
 
     id: str

@@ -123,7 +123,7 @@ def _equals(view: SplitView, best: Line) -> str:
     others = [x for x in view.lines if x.scorer != best.scorer]
     if not others:
         return "No other scorer was measured."
-    tested = [d for d in view.duels if d.p is not None]
+    tested = [d for d in view.pairings if d.p is not None]
     level = [d.other for d in tested if not d.distinguishable]
     if not tested:
         return "No paired test compares it with the others: a small lead may be chance."

@@ -152,7 +152,7 @@ def _split(view: SplitView) -> Iterator[Block]:
     if view.all_lines:
         yield _main_table(view)
         yield BulletList(list(_labels(view)), "", only="terminal")
-        yield from _duels(view)
+        yield from _pairings(view)
     else:
         yield Paragraph("No scorer has a figure on this split.")
     if s.ranks:
@@ -218,14 +218,14 @@ def _labels(view: SplitView) -> Iterator[Words]:
             yield StyledText(f"{line.scorer}: {figures}", "dim")
 
 
-def _duels(view: SplitView) -> Iterator[Block]:
-    if not view.duels:
+def _pairings(view: SplitView) -> Iterator[Block]:
+    if not view.pairings:
         return
     best = StyledText(view.lines[0].scorer, "name")
     by = metric_name(view.split.headline)
     yield Paragraph([best, f", the best by {by}, against the others (paired, p after Holm):"])
     lines: list[Words] = []
-    for d in view.duels:
+    for d in view.pairings:
         verdict = StyledText(d.verdict, "" if d.distinguishable else "strong")
         difference = f"{number(d.difference)} {interval(d.low, d.high)}".strip()
         figures = StyledText(f": difference {difference}, p {p_value(d.p)}", "figures")

@@ -1,7 +1,7 @@
 """Self-contained HTML page of a benchmark: tables, plots and warnings.
 
-Everything is drawn here, so the page says all it has to say without a script; its script sorts
-tables and chooses splits and scorers. Text is escaped by the template; the policy allows exactly
+Everything is drawn here, so the page is complete without a script. Its script sorts tables and
+chooses splits and scorers. Text is escaped by the template; the policy allows exactly
 one style and one script, by hash.
 """
 

@@ -65,7 +65,7 @@ class SplitView:
     baselines: list[Line]
     main: list[str]
     others: list[str]
-    duels: list[Duel]
+    pairings: list[Pairing]
 
     @property
     def title(self) -> str:
@@ -104,7 +104,7 @@ class SplitView:
 
 
 @dataclass(frozen=True)
-class Duel:
+class Pairing:
     """The best scorer against another: ``difference`` is the best's figure minus the other's."""
 
     other: str
@@ -125,7 +125,7 @@ class Duel:
         return "better than" if self.distinguishable else "not distinguishable from"
 
 
-#: Of a scorer on a split: the best, not distinguishable from it by the paired test, or neither.
+#: A scorer's rank on a split: the best, not distinguishable from it by the paired test, or neither.
 Standing = Literal["best", "level", ""]
 
 
@@ -165,8 +165,8 @@ def _standing(scorer: str, view: SplitView) -> tuple[Row | None, Standing]:
         return row, ""
     if view.lines[0].scorer == scorer:
         return row, "best"
-    duel = next((d for d in view.duels if d.other == scorer), None)
-    return row, "level" if duel is not None and duel.p is not None and duel.p > 0.05 else ""
+    paired = next((p for p in view.pairings if p.other == scorer), None)
+    return row, "level" if paired is not None and paired.p is not None and paired.p > 0.05 else ""
 
 
 def column(row: Row, split: Split) -> str:
@@ -198,7 +198,7 @@ def _view(split: Split, rows: list[Row]) -> SplitView:
     apart = [lines[name] for name in BASELINES if name in lines]
     others = [name for name in columns if name not in main]
     best = scorers[0].scorer if scorers else ""
-    by_other = {d.other: d for d in duels(split.comparisons, split.headline, best)}
+    by_other = {p.other: p for p in pairings(split.comparisons, split.headline, best)}
     in_order = [by_other[x.scorer] for x in scorers if x.scorer in by_other]
     return SplitView(split, scorers, apart, main, others, in_order)
 
@@ -254,8 +254,8 @@ def _split_of(rows: list[Row]) -> Split:
     )
 
 
-def duels(comparisons: Iterable[Comparison], metric: str, best: str) -> list[Duel]:
-    """The comparisons of ``best`` with others on a metric, seen from the best."""
+def pairings(comparisons: Iterable[Comparison], metric: str, best: str) -> list[Pairing]:
+    """Select the comparisons of ``best`` with others on a metric, seen from the best."""
     of_best = []
     for c in comparisons:
         if c.metric != metric or best not in (c.a, c.b) or c.a == c.b:
@@ -264,5 +264,5 @@ def duels(comparisons: Iterable[Comparison], metric: str, best: str) -> list[Due
         if c.b == best:
             turned = (None if v is None else -v for v in (difference, high, low))
             difference, low, high = turned
-        of_best.append(Duel(c.b if c.a == best else c.a, difference, low, high, c.p_holm))
+        of_best.append(Pairing(c.b if c.a == best else c.a, difference, low, high, c.p_holm))
     return of_best

@@ -40,17 +40,17 @@ def alignment(
 ) -> AlignmentSplit:
     """Compute Mirage tables 1, 9, 10 and 11, and figures 1, 2, 5 and 6, for one data set.
 
-    Labels are those of a threshold on the risk (the score, where a scorer has no risk): for
-    ``as_published`` the one of the highest weighted F1 on these very items, as the paper did,
-    flagged ``threshold_fitted_on_test``; else each item's is fitted on other groups.
+    Labels are those of a threshold on the risk (the score, where a scorer has no risk). For
+    ``as_published`` it is that of the highest weighted F1 on these very items, as the paper did,
+    flagged ``threshold_fitted_on_test``. Else each item's is fitted on other groups.
 
     Flags: ``inverted`` when the upper end of the AUROC's 95 % interval (over resampled groups) is
-    below a half, so that the score turned upside down is better by more than chance;
-    ``one_class`` when 99 % of the labels, or more, are the same.
+    below a half. The score turned upside down is then better by more than chance. ``one_class``
+    when 99 % of the labels, or more, are the same.
 
     A scorer's figures are over the items it scored; cells of the matrices are over those that
     both scored. Length bins are sixths of the items by the number of words, merged where lengths
-    tie; each holds its lower edge, the last one both.
+    tie. Each holds its lower edge, the last one both.
 
     Args:
         truth: (n,) 1 hallucinated, 0 not; items of NaN are left out.

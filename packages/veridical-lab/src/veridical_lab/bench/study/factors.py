@@ -1,8 +1,12 @@
 """Effects of tuning, decoding and size (Mirage, findings 3 and 4).
 
-The tests of tables 2 and 6 to 8, the p-values of figures 4, 11, 12 and 15, the scaling curves of
-figures 3, 13 and 14, the boxes of figures 8 to 10, and the rank correlations of figure 6. All are
-computed from a table of values by model.
+All are computed from a table of values by model:
+
+- the tests of tables 2 and 6 to 8;
+- the p-values of figures 4, 11, 12 and 15;
+- the scaling curves of figures 3, 13 and 14;
+- the boxes of figures 8 to 10;
+- the rank correlations of figure 6.
 """
 
 from __future__ import annotations
@@ -44,10 +48,10 @@ def factors(
     """Compute the factor tests of every data set and scorer of ``table``, and rank correlations.
 
     *Tuning*: the instruction-tuned less the pretrained version of a family and size, paired by
-    decoding and item; where no item was given to both, by the means of the configurations.
-    *Decoding*: blocks are a model and an item; those without a value for every decoding are left
-    out. *Size*: all values by the bin of the model's size, the lower edge belonging to the bin
-    (so that 70B models are in the last one, as the paper's must be). Values under the same key
+    decoding and item. Where no item was given to both, the means of the configurations are paired.
+    *Decoding*: blocks are a model and an item. Those without a value for every decoding are left
+    out. *Size*: all values by the bin of the model's size. The lower edge belongs to the bin, so
+    that 70B models are in the last one, as the paper's must be. Values under the same key
     are averaged. ``p_holm`` is over all tests of the table. Tests that the data do not allow have
     ``p`` None and say why.
 

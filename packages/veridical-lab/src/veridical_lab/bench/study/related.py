@@ -61,7 +61,7 @@ def repeated(values: Floats) -> Outcome:
     """Test if levels differ within blocks; ``values`` (n, k): a row per block, a column per level.
 
     Normal residuals (value minus the means of its block and level): repeated-measures ANOVA with
-    partial eta squared, and paired t tests with Bonferroni's correction between the levels. The
+    partial eta squared. Levels are compared by paired t tests with Bonferroni's correction. The
     note gives the p-value with Greenhouse and Geisser's (1959) correction for unequal variances of
     the differences. Others: Friedman's test with Kendall's W, and Nemenyi's test.
     """
@@ -156,7 +156,7 @@ def _friedman(x: Floats, normal_p: float | None) -> Outcome:
 def nemenyi(mean_ranks: Floats, n: int) -> Matrix:
     """Compute p-values between levels of mean ranks (k,) over ``n`` blocks.
 
-    Demšar (2006), section 3.2.2: the difference of mean ranks over sqrt(k (k + 1) / 6n) follows the
+    Demšar (2006), section 3.2.2. The difference of mean ranks over sqrt(k (k + 1) / 6n) follows the
     studentized range over sqrt 2, with infinite degrees of freedom.
     """
     from scipy import stats

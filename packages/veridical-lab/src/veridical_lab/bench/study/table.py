@@ -85,7 +85,7 @@ class Table:
         return replace(self, **columns)
 
     def keys(self, *columns: str) -> Ints:
-        """Number the rows from 0, equally for rows that agree in all ``columns``."""
+        """Assign each row a number from 0, the same for rows that agree in all ``columns``."""
         key = np.zeros(len(self.value), dtype=np.int64)
         for name in columns:
             column = getattr(self, name)

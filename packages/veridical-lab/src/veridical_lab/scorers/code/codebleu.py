@@ -44,11 +44,16 @@ async def codebleu(
 ) -> Score:
     """Compute the mean CodeBLEU of the response's code with each sample's as the reference.
 
-    CodeBLEU is the mean of four values: BLEU of the tokens; BLEU with keywords at five times the
-    weight in its first order; the share of the reference's syntax subtrees that the code has; and
-    that of its data flow. The last two are computed for Python, by its own parser. They are left
-    out if neither code is valid Python, and 0 if one of them is not. Data flow is left out if the
-    reference has no data flow. The remaining values count equally.
+    CodeBLEU is the mean of four values:
+
+    - BLEU of the tokens;
+    - BLEU with keywords at five times the weight in its first order;
+    - the share of the reference's syntax subtrees that the code has;
+    - that of its data flow.
+
+    The last two are computed for Python, by its own parser. They are left out if neither code is
+    valid Python, and 0 if one of them is not. Data flow is left out if the reference has no data
+    flow. The remaining values count equally.
 
     Args:
         language: as in ``functional_equivalence``, as is the extraction of code.

@@ -38,7 +38,7 @@ async def functional_negentropy(
 ) -> Score:
     """Compute 1 - normalised entropy over clusters of equivalent code.
 
-    Clusters are of the code of the response and m samples.
+    The code of the response and m samples is clustered.
 
     Args:
         by, language, llm: as in ``functional_equivalence``.

@@ -14,7 +14,7 @@ PAPER = {
     "pairs": "paper (figures 2 and 9, GPT texts, large embedders): CheckEmbed's similar and "
     "different pairs overlap little or not at all, those of BERTScore and SelfCheckGPT "
     "(BERTScore) much, those of SelfCheckGPT (NLI) less",
-    "errors": "paper (figures 4 and 17, GPT-4o, 10 replies): legal texts stand apart only from "
+    "errors": "paper (figures 4 and 17, GPT-4o, 10 replies): legal texts differ only from "
     "more than 5 errors on, by CheckEmbed, BERTScore and SelfCheckGPT alike; scientific texts "
     "from the first error on by CheckEmbed",
     "terms": "paper (figures 3 and 10 to 13, GPT models): where CheckEmbed's replies agree they "
@@ -23,7 +23,7 @@ PAPER = {
     "the same time whatever the samples and their length, the baselines 30 to 300 times that and "
     "more with both; no other figure is printed",
     "counting": "paper (figures 5 and 18 to 20, Stable Diffusion 3.5, CLIP ViT-L/14, 10 images a "
-    "prompt): the more objects are asked for, the fewer images have as many, and the lower is "
+    "prompt): the more objects are requested, the fewer images have as many, and the lower is "
     "CheckEmbed's score",
 }
 

@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-#: ``marked``: in the requested form; ``whole``: without its headings, so the reply is the passage;
+#: ``marked``: in the requested form.
+#: ``whole``: without its headings, so the reply is the passage.
 #: ``unusable``: the requested parts cannot be separated, or the reply is empty.
 Form = Literal["marked", "whole", "unusable"]
 

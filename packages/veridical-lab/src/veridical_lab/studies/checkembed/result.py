@@ -43,8 +43,8 @@ class Replies(BaseModel):
 class Value(BaseModel):
     """Similarity by ``scorer``.
 
-    Of the two passages of a reply (``pairs``), of a passage with ``level`` errors to those without
-    (``errors``), or among the images of a prompt of which ``level`` are wrong (``counting``).
+    ``pairs``: of the two passages of a reply. ``errors``: of a passage with ``level`` errors to
+    those without. ``counting``: among the images of a prompt of which ``level`` are wrong.
     """
 
     model_config = STORED_MODEL

@@ -55,7 +55,7 @@ class Scene:
             size = round(cell * random.uniform(0.7, 0.9))
             shade = random.uniform(0.88, 1.08)
             tile = Image.new("RGBA", (size, size), (255, 255, 255, 0))
-            OBJECTS[self.object](_Pen(tile, shade))
+            OBJECTS[self.object](_TileCanvas(tile, shade))
             tile = tile.rotate(random.uniform(-25, 25), Image.Resampling.BICUBIC)
             free = cell - size
             x = place % _GRID * cell + random.randint(0, free)
@@ -70,7 +70,7 @@ class Scene:
         return url_of(file.getvalue())
 
 
-class _Pen:
+class _TileCanvas:
     """Draws on a tile in shares of its side, from 0 to 1; colours are shaded."""
 
     def __init__(self, tile: Any, shade: float) -> None:
@@ -105,60 +105,60 @@ class _Pen:
         self._draw.rectangle(self._at(x0, y0, x1, y1), fill=self._colour(*colour))
 
 
-def _ball(pen: _Pen) -> None:
-    pen.oval(0.1, 0.1, 0.9, 0.9, 205, 225, 50)
-    pen.arc(-0.35, 0.1, 0.35, 0.9, (-60, 60), 245, 245, 235)
-    pen.arc(0.65, 0.1, 1.35, 0.9, (120, 240), 245, 245, 235)
+def _ball(canvas: _TileCanvas) -> None:
+    canvas.oval(0.1, 0.1, 0.9, 0.9, 205, 225, 50)
+    canvas.arc(-0.35, 0.1, 0.35, 0.9, (-60, 60), 245, 245, 235)
+    canvas.arc(0.65, 0.1, 1.35, 0.9, (120, 240), 245, 245, 235)
 
 
-def _apple(pen: _Pen) -> None:
-    pen.oval(0.12, 0.25, 0.6, 0.9, 190, 30, 35)
-    pen.oval(0.4, 0.25, 0.88, 0.9, 200, 40, 40)
-    pen.box(0.47, 0.1, 0.53, 0.35, 95, 60, 30)
-    pen.oval(0.52, 0.1, 0.78, 0.24, 70, 140, 50)
+def _apple(canvas: _TileCanvas) -> None:
+    canvas.oval(0.12, 0.25, 0.6, 0.9, 190, 30, 35)
+    canvas.oval(0.4, 0.25, 0.88, 0.9, 200, 40, 40)
+    canvas.box(0.47, 0.1, 0.53, 0.35, 95, 60, 30)
+    canvas.oval(0.52, 0.1, 0.78, 0.24, 70, 140, 50)
 
 
-def _cube(pen: _Pen) -> None:
-    pen.shape([(0.5, 0.1), (0.88, 0.3), (0.5, 0.5), (0.12, 0.3)], 130, 170, 230)
-    pen.shape([(0.12, 0.3), (0.5, 0.5), (0.5, 0.92), (0.12, 0.72)], 60, 100, 190)
-    pen.shape([(0.88, 0.3), (0.5, 0.5), (0.5, 0.92), (0.88, 0.72)], 40, 75, 150)
+def _cube(canvas: _TileCanvas) -> None:
+    canvas.shape([(0.5, 0.1), (0.88, 0.3), (0.5, 0.5), (0.12, 0.3)], 130, 170, 230)
+    canvas.shape([(0.12, 0.3), (0.5, 0.5), (0.5, 0.92), (0.12, 0.72)], 60, 100, 190)
+    canvas.shape([(0.88, 0.3), (0.5, 0.5), (0.5, 0.92), (0.88, 0.72)], 40, 75, 150)
 
 
-def _star(pen: _Pen) -> None:
+def _star(canvas: _TileCanvas) -> None:
     points = []
     for i in range(10):
         reach, turn = (0.42 if i % 2 == 0 else 0.18), math.pi * (i / 5 - 0.5)
         points.append((0.5 + reach * math.cos(turn), 0.5 + reach * math.sin(turn)))
-    pen.shape(points, 230, 180, 30)
+    canvas.shape(points, 230, 180, 30)
 
 
-def _mug(pen: _Pen) -> None:
-    pen.arc(0.55, 0.35, 0.92, 0.72, (-100, 100), 30, 130, 120)
-    pen.box(0.15, 0.25, 0.7, 0.85, 40, 150, 140)
-    pen.oval(0.15, 0.17, 0.7, 0.35, 90, 55, 35)
+def _mug(canvas: _TileCanvas) -> None:
+    canvas.arc(0.55, 0.35, 0.92, 0.72, (-100, 100), 30, 130, 120)
+    canvas.box(0.15, 0.25, 0.7, 0.85, 40, 150, 140)
+    canvas.oval(0.15, 0.17, 0.7, 0.35, 90, 55, 35)
 
 
-def _leaf(pen: _Pen) -> None:
+def _leaf(canvas: _TileCanvas) -> None:
     curve = [(x / 10, 0.32 * math.sin(math.pi * (x - 1) / 8)) for x in range(1, 10)]
     upper = [(x, 0.5 - y) for x, y in curve]
-    pen.shape([*upper, *((x, 0.5 + y) for x, y in reversed(curve))], 70, 150, 60)
-    pen.box(0.05, 0.485, 0.9, 0.515, 40, 95, 35)
+    canvas.shape([*upper, *((x, 0.5 + y) for x, y in reversed(curve))], 70, 150, 60)
+    canvas.box(0.05, 0.485, 0.9, 0.515, 40, 95, 35)
 
 
-def _coin(pen: _Pen) -> None:
-    pen.oval(0.12, 0.12, 0.88, 0.88, 160, 120, 40)
-    pen.oval(0.2, 0.2, 0.8, 0.8, 215, 175, 80)
-    pen.box(0.46, 0.32, 0.54, 0.68, 160, 120, 40)
+def _coin(canvas: _TileCanvas) -> None:
+    canvas.oval(0.12, 0.12, 0.88, 0.88, 160, 120, 40)
+    canvas.oval(0.2, 0.2, 0.8, 0.8, 215, 175, 80)
+    canvas.box(0.46, 0.32, 0.54, 0.68, 160, 120, 40)
 
 
-def _candle(pen: _Pen) -> None:
-    pen.box(0.36, 0.4, 0.64, 0.92, 150, 90, 170)
-    pen.box(0.485, 0.3, 0.515, 0.42, 40, 40, 40)
-    pen.oval(0.43, 0.08, 0.57, 0.34, 240, 150, 40)
+def _candle(canvas: _TileCanvas) -> None:
+    canvas.box(0.36, 0.4, 0.64, 0.92, 150, 90, 170)
+    canvas.box(0.485, 0.3, 0.515, 0.42, 40, 40, 40)
+    canvas.oval(0.43, 0.08, 0.57, 0.34, 240, 150, 40)
 
 
 #: Objects to count, and the functions that draw them.
-OBJECTS: dict[str, Callable[[_Pen], None]] = {
+OBJECTS: dict[str, Callable[[_TileCanvas], None]] = {
     "yellow tennis ball": _ball,
     "apple": _apple,
     "blue cube": _cube,

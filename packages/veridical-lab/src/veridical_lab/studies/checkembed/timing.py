@@ -37,7 +37,7 @@ river stone lamp garden letter window bridge market winter paper silver engine c
 forest doctor ocean mirror castle village teacher music island harvest ladder thunder
 quiet narrow golden heavy bright early distant simple broken gentle certain hidden local
 carries follows reaches opens measures crosses covers answers builds gathers returns
-shows under between across behind near within beside after before toward through above
+shows under between across behind near within inside after before toward through above
 """
 
 

@@ -71,8 +71,8 @@ class Copying(BaseModel):
 def copy_rate(triplet: Triplet, contexts: Iterable[str]) -> float:
     """Return the mean share of the claim's word n-grams in a context, over n of 1 to 4.
 
-    The words are those of head, relation and tail in a row, without case and punctuation; an n
-    that is more than they are does not count. 0 of a claim without a word.
+    The words are those of head, relation and tail in a row, without case and punctuation. An n
+    above their number does not count. A claim without a word has a rate of 0.
 
     >>> copy_rate(("Ada", "was born in", "London"), ["Ada was born in 1815 in London."])
     0.7916666666666666
