@@ -114,7 +114,7 @@ OPEN_PROMPT_ROWS = {
 _SAFE = "weights are read from safetensors only"
 _HALF = "WikiBio-GPT3: the 119 passages that have wiki_bio_text"
 _CURVES = "[evidence/summary.md](evidence/summary.md#by-the-number-of-samples)"
-#: Where the same is measured with embedded models.
+#: The place of the same measurement with embedded models.
 HERE_BERTSCORE = (
     "here by the embedded encoder, all passages: "
     "[evidence/wikibio-begin-halueval.md](evidence/wikibio-begin-halueval.md)"
@@ -132,7 +132,7 @@ _NLI = wikibio_row(
     "92.50 45.17 66.08 74.14 73.78",
     model="potsawee/deberta-v3-large-mnli",
 )
-#: Table 5, whose last row stands in tables 2 and 3 too: counts, Bayes, Bayes with soft counts.
+#: Table 5, whose last row is also in tables 2 and 3: counts, Bayes, Bayes with soft counts.
 QA_ROWS = {
     "selfcheck_qa(method=counting)": "83.97 40.07 47.78 57.39 55.15",
     "selfcheck_qa(method=bayes)": "83.04 38.58 47.41 56.43 55.03",
