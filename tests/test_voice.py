@@ -88,6 +88,8 @@ def test_summaries_and_sentences_are_short() -> None:
     assert function(f"Return {words}. Return {words}.") == []
     assert function(f"Return one.\n\n    >>> {words}{words}\n") == []
     assert rules(f"x = Option(help='Number {words}{words}.')") == ["sentence"]
+    listing = ", ".join(f"`name` {n}.5" for n in range(13))
+    assert not list(voice.check_page("a.md", f"Mean ranks: {listing}.\n\n::: {words * 3}\n"))
     page = f"# Title\n\n```\n{words * 3}\n```\n\nOne.\n\n{words * 3}\nmore.\n"
     assert [(v.line, v.rule) for v in voice.check_page("a.md", page)] == [(9, "sentence")]
 

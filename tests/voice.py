@@ -114,6 +114,8 @@ DATA_FOLDERS = ("src/veridical/prompts/", "src/veridical/weights/")
 VOCABULARY_MODULE = "_words.py"
 #: Parts of regular expressions that no message has.
 _PATTERN = re.compile(r"\(\?|\\[bdsw]|\w\|\w")
+#: Four or more names in code, each with its figure if it has one, as reports list them.
+_LISTING = re.compile(r"CODE(?: [\d.]+)?(?:(?:, | = |; | and )CODE(?: [\d.]+)?){3,}")
 #: Pages and Python files under the check, from the root.
 CHECKED = (
     "src/veridical",
@@ -146,8 +148,9 @@ class Violation(NamedTuple):
 
 
 def plain_text(text: str) -> str:
-    """Replace code, roles and link targets by one word each."""
+    """Replace code, roles, link targets and listings of code by one word each."""
     text = re.sub(r"``.+?``|:\w+:`[^`]*`|`[^`]*`", "CODE", text, flags=re.DOTALL)
+    text = _LISTING.sub("CODE", text)
     text = re.sub(r"\]\([^)]*\)", "]", text)
     return re.sub(r"https?://\S+", "URL", text)
 

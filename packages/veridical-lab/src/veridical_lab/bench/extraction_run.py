@@ -42,9 +42,10 @@ METRICS = ("f1", "precision", "recall")
 _POSITIVE = "entailed claims"
 _MEANING = (
     "precision: share of a response's claims that the response (after its prompt, if it has one) "
-    "entails; recall: share of the given claims that the extracted ones together entail; all three "
-    "figures are means over responses, so F1 is not made of the other two",
-    "given: the data's own claims by the same judge, an upper bound under this judge; "
+    "entails",
+    "recall: share of the given claims that the extracted ones together entail",
+    "all three figures are means over responses, so F1 is not made of the other two",
+    "given: the data's own claims by the same judge, an upper bound under this judge",
     "response: the whole response as one claim loses nothing and is not checkable, so read "
     "these figures together with the number of claims",
 )

@@ -28,7 +28,7 @@ def ranking_markdown(ranking: Ranking) -> str:
 def _document(ranking: Ranking) -> Iterator[Block]:
     for view in part_views(ranking):
         yield from _part(view)
-    yield Heading("How it was made", only="markdown")
+    yield Heading("Run details", only="markdown")
     yield BulletList(ranking.notes, _NOTE)
     signature = f"{ranking.scorer}; {ranking.signature}"
     yield BulletList([signature], StyledText("signature: ", "dim"), only="terminal")

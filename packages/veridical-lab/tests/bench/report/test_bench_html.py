@@ -113,7 +113,7 @@ def test_flags_are_named_with_their_scorers_above_all_else(tmp_path: Path) -> No
     banner = text[text.index('class="banner bad') : text.index('id="split-1"')]
     assert banner.index(">inverted:<") < banner.index(">in-domain:<")
     assert "The negated score does better than the score" in banner
-    assert "(sacrebleu)" in banner
+    assert "Raised for: sacrebleu." in banner
     assert "1 rows" in banner
     clean = written(bench(rows=[row()], splits=[split()]), tmp_path)
     assert 'class="banner' not in clean

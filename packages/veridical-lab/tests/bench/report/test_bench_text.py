@@ -112,7 +112,7 @@ def test_a_scorer_that_a_trivial_one_equals_is_not_recommended() -> None:
     assert "No scorer can be recommended for finding inaccurate sentences" in text
     assert "it is not shown to be better than the length of the answer" in text
     assert "veridical check" not in text
-    assert "no better than length: It was not shown" in text and "(ngram)" in text
+    assert "no better than length: It was not shown" in text and "Raised for: ngram." in text
 
 
 def test_a_condition_on_a_label_is_told_in_words() -> None:

@@ -41,7 +41,7 @@ class Warned(NamedTuple):
     @property
     def words(self) -> str:
         """Return its meaning and the affected scorers, after the label."""
-        return f"{self.explanation} ({self.names})" if self.explanation else f"({self.names})"
+        return f"{self.explanation} Raised for: {self.names}.".strip()
 
 
 def answer(shown: Iterable[SplitView]) -> Opening | None:
@@ -89,8 +89,8 @@ def _of(view: SplitView, best: Line) -> Opening:
     meaning = [_equals(view, best), *_beside(view, row)]
     if why is not None:
         return Opening(
-            f"No scorer can be recommended for {_aim(view)}; the highest figure is that of "
-            f"{best.scorer}, {figure}, {view.title}",
+            f"No scorer can be recommended for {_aim(view)}. The highest figure is that of "
+            f"{best.scorer}: {figure}, {view.title}",
             [f"Do not use {best.scorer}: {why}.", *meaning],
         )
     if view.split.kind == "extraction":

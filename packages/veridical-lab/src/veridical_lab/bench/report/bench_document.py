@@ -82,7 +82,7 @@ def _document(bench: StoredBench) -> Iterator[Block]:
 
 
 def _making(bench: StoredBench) -> Iterator[Block]:
-    yield Heading("How it was made", only="markdown")
+    yield Heading("Run details", only="markdown")
     yield BulletList([bench.signature], StyledText("signature: ", "dim"), only="terminal")
     facts: list[Words] = [
         ["signature: ", StyledText(bench.signature, "name")],
@@ -104,7 +104,7 @@ def _overview(shown: Sequence[SplitView]) -> Iterator[Block]:
     yield Heading("All splits", only="markdown")
     yield Paragraph(
         "The headline figure with its 95 % interval. The best scorer of a split is bold; a dagger "
-        "marks those that the paired bootstrap (Holm) cannot tell from it.",
+        "marks those without a significant difference from it (paired bootstrap, Holm).",
         only="markdown",
     )
     heads = [f"{v.title}, {metric_name((v.main or ['-'])[0])}" for v in shown]

@@ -189,7 +189,7 @@ def _document(result: Studies) -> Iterator[Block]:
             yield Paragraph(f"{caption}:")
             yield plain_table(heads, rows)
             yield Paragraph("", only="terminal")
-    yield Heading("How it was made", only="markdown")
+    yield Heading("Run details", only="markdown")
     yield BulletList(result.notes, _NOTE)
     yield BulletList(
         [
