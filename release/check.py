@@ -1,21 +1,22 @@
-"""Whether what would be published is fit for it: ``make release``.
+"""Check of the distributions before publication: ``make release``.
 
     python release/check.py [--out dist] [--python 3.10,3.11,3.12,3.13] [--page PAGE.md]
 
-Needs the ``[release]`` extra. In this order; the first thing that is wrong ends it with exit
-status 1:
+Needs the ``[release]`` extra. The steps run in this order; the first error ends the check with
+exit status 1:
 
 1. Wheels and source distributions of veridical, veridical-lab and veridical-nli-base are built
-   twice, from copies in two folders, with other dates, time zone, locale, umask and hash seed. They
-   must be the same byte for byte, and so must the wheels from the source distributions.
-2. ``twine check --strict``, and what must and what must not be in them.
-3. The wheel is installed in an empty environment for each Python, with the lowest dependencies
-   that pyproject.toml allows and with the newest there are, and tried (see ``smoke.py``).
+   twice, from copies in two folders. The second build has other dates, time zone, locale, umask
+   and hash seed. Both must be the same byte for byte, and so must the wheels from the source
+   distributions.
+2. ``twine check --strict``, and the files that must and must not be in them.
+3. For each Python the wheel is installed in an empty environment and tried (see ``smoke.py``).
+   Dependencies are the lowest that pyproject.toml allows, then the newest available.
 4. A bill of materials (CycloneDX) of the newest installation, which has the core only.
 
 ``--out`` gets the distributions, SHA256SUMS, veridical.cdx.json and release.json, which has all
-that was found; ``--page`` gets the table of 3. SOURCE_DATE_EPOCH is the date of the last commit
-unless it is set. Interpreters are found by uv, and nothing but packages is downloaded.
+findings; ``--page`` gets the table of 3. SOURCE_DATE_EPOCH is the date of the last commit unless
+it is set. Interpreters are found by uv, and nothing but packages is downloaded.
 """
 
 from __future__ import annotations
@@ -47,11 +48,11 @@ PROJECTS = {
 }
 PYTHONS = ("3.10", "3.11", "3.12", "3.13")
 RESOLUTIONS = ("lowest-direct", "highest")
-#: How the second build differs from the first.
+#: Environment variables of the second build that differ from the first.
 OTHER = {"TZ": "Asia/Kathmandu", "LC_ALL": "C", "PYTHONHASHSEED": "7"}
 #: Folders that no wheel has.
 FOREIGN = {"tests", "training", "benchmarks", "examples", "docs", "release", "__pycache__"}
-#: What a wheel must have, by the name of its package.
+#: Files that a wheel must have, by the name of its package.
 NEEDED = {
     "veridical": (
         "py.typed",
@@ -81,10 +82,10 @@ class Cell(NamedTuple):
 
 
 def run(command: Sequence[str | Path], **given: Any) -> str:
-    """What a command printed.
+    """Run a command and return its output.
 
     Raises:
-        Wrong: it failed; the message ends with what it said.
+        Wrong: it failed; the message ends with its output.
     """
     words = [str(word) for word in command]
     done = subprocess.run(words, capture_output=True, text=True, check=False, **given)
@@ -95,32 +96,33 @@ def run(command: Sequence[str | Path], **given: Any) -> str:
 
 
 def tracked() -> list[str]:
-    """The files of the repository, without those that git ignores."""
+    """Return the files of the repository, without those that git ignores."""
     return run(["git", "ls-files", "-z"], cwd=ROOT).strip("\0").split("\0")
 
 
 def copy(files: Iterable[str], to: Path) -> None:
-    """The files below ``to``, dated now."""
+    """Copy files of the repository below ``to``, with new dates."""
     for name in files:
         (to / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(ROOT / name, to / name)
 
 
 def build(project: Path, out: Path, epoch: str, other: Mapping[str, str] | None = None) -> None:
-    """Wheel and source distribution of ``project`` into ``out``."""
+    """Build the wheel and the source distribution of ``project`` in ``out``."""
     environment = {**os.environ, "SOURCE_DATE_EPOCH": epoch, **(other or {})}
     command = [sys.executable, "-m", "hatchling", "build", "--directory", out]
     run(command, cwd=project, env=environment, umask=0o077 if other else 0o022)
 
 
 def digests(folder: Path) -> dict[str, str]:
-    """SHA-256 of each distribution."""
+    """Return the SHA-256 of each distribution."""
     files = sorted(p for p in folder.iterdir() if p.name.endswith((".whl", ".tar.gz")))
     return {p.name: hashlib.sha256(p.read_bytes()).hexdigest() for p in files}
 
 
 def same(one: Path, other: Path) -> None:
-    """
+    """Compare the distributions of two folders.
+
     Raises:
         Wrong: a distribution is not the same in both folders; the message names its members.
     """
@@ -135,7 +137,7 @@ def same(one: Path, other: Path) -> None:
 
 
 def members(distribution: Path) -> dict[str, str]:
-    """SHA-256 of each file inside."""
+    """Return the SHA-256 of each file in a distribution."""
     if distribution.suffix == ".whl":
         with zipfile.ZipFile(distribution) as archive:
             return {n: hashlib.sha256(archive.read(n)).hexdigest() for n in archive.namelist()}
@@ -148,13 +150,13 @@ def members(distribution: Path) -> dict[str, str]:
 
 
 def contents(wheel: Path, files: Mapping[str, bytes]) -> None:
-    """Hold a wheel against the files of its package.
+    """Compare a wheel with the files of its package.
 
     Args:
-        files: what the package is made of, by their names in the wheel.
+        files: contents of the package's files, by their names in the wheel.
 
     Raises:
-        Wrong: a file is missing, is another, or has no place there.
+        Wrong: a file is missing, differs, or does not belong there.
     """
     with zipfile.ZipFile(wheel) as archive:
         inside = {n: archive.read(n) for n in archive.namelist()}
@@ -174,7 +176,7 @@ def contents(wheel: Path, files: Mapping[str, bytes]) -> None:
 
 
 def distributions(work: Path, out: Path, epoch: str) -> dict[str, str]:
-    """Build everything twice and hold it to the rules; the distributions are in ``out``."""
+    """Build everything twice and check it; the distributions are in ``out``."""
     files = tracked()
     for number, other in enumerate((None, OTHER)):
         copy(files, work / f"copy{number}")
@@ -214,7 +216,7 @@ def uv(*words: str | Path) -> str:
 
 
 def needs(wheel: Path) -> list[str]:
-    """What a wheel's core depends on, as its metadata has it."""
+    """Return the dependencies of a wheel's core, from its metadata."""
     with zipfile.ZipFile(wheel) as archive:
         name = next(n for n in archive.namelist() if n.endswith(".dist-info/METADATA"))
         metadata = Parser().parsestr(archive.read(name).decode())
@@ -223,15 +225,15 @@ def needs(wheel: Path) -> list[str]:
 
 
 def install(wheels: Sequence[Path], python: str, resolution: str, folder: Path) -> Path:
-    """The interpreter of a new environment in ``folder`` that has the wheels, the core only."""
+    """Install the wheels, core only, in a new environment and return its interpreter."""
     uv("venv", "--quiet", "--no-python-downloads", "--python", python, folder)
     inside = folder / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
     words = ("--quiet", "--python", inside, "--resolution", resolution)
-    # Compiled packages as wheels: what has none for this Python is not meant for it.
+    # Compiled packages as wheels: a version without one for this Python is not meant for it.
     compiled = ("numpy", "onnxruntime", "pyarrow", "pydantic-core", "scipy", "tokenizers")
     wheels_only = [word for name in compiled for word in ("--only-binary", name)]
-    # Only what is named here has its lowest version; not what that needs in its turn, which names
-    # bounds of its own that nobody has tried.
+    # Only the direct dependencies have their lowest version. Indirect ones have their own bounds,
+    # which are untested.
     direct = [need for wheel in wheels for need in needs(wheel)]
     uv("pip", "install", *words, *wheels_only, *wheels, *direct)
     uv("pip", "check", "--quiet", "--python", inside)
@@ -239,7 +241,7 @@ def install(wheels: Sequence[Path], python: str, resolution: str, folder: Path) 
 
 
 def tried(wheels: Sequence[Path], python: str, resolution: str, folder: Path) -> Cell:
-    """Install and try."""
+    """Install the wheels and try them."""
     started = time.monotonic()
     inside = install(wheels, python, resolution, folder)
     away = folder / "away"
@@ -252,10 +254,10 @@ def tried(wheels: Sequence[Path], python: str, resolution: str, folder: Path) ->
 
 
 def materials(inside: Path, out: Path) -> dict[str, Any]:
-    """The bill of materials of an environment.
+    """Write and check the bill of materials of an environment.
 
     Raises:
-        Wrong: a package that is installed is not in it, or names no licence.
+        Wrong: an installed package is not in it, or has no licence.
     """
     words = ["environment", "--output-reproducible", "--of", "JSON", "--validate"]
     command = [sys.executable, "-m", "cyclonedx_py", *words, "--pyproject", ROOT / "pyproject.toml"]
@@ -272,7 +274,7 @@ def materials(inside: Path, out: Path) -> dict[str, Any]:
 
 
 def table(cells: Sequence[Cell], shown: Sequence[str]) -> str:
-    """Markdown: a row an installation, with the versions of ``shown``."""
+    """Return a Markdown table: one row per installation, with the versions of ``shown``."""
     head = ["Python", "dependencies", *shown, "seconds"]
     rows = [
         [c.python, c.resolution, *(c.installed.get(n, "") for n in shown), f"{c.seconds:.0f}"]
@@ -285,7 +287,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("--out", type=Path, default=ROOT / "dist")
     parser.add_argument("--python", default=",".join(PYTHONS), help="versions or interpreters")
-    parser.add_argument("--resolution", default=",".join(RESOLUTIONS), help="of dependencies")
+    parser.add_argument(
+        "--resolution", default=",".join(RESOLUTIONS), help="resolution modes of uv"
+    )
     parser.add_argument("--page", type=Path, help="write the table of installations here")
     given = parser.parse_args()
     given.out = given.out.resolve()
@@ -315,26 +319,26 @@ def main() -> None:
         given.page.write_text(page(cells), encoding="utf-8")
 
 
-#: Dependencies whose versions the table has.
+#: Dependencies whose versions the table shows.
 SHOWN = ("numpy", "scipy", "pyarrow", "onnxruntime", "tokenizers", "pydantic", "httpx", "typer")
 
 PAGE = """# Installations
 
 This page records the environments in which the release was installed and tested.
 
-Made by `make release` (`python release/check.py`): the wheel in an empty environment, the core
-only, with the lowest dependencies that `pyproject.toml` allows (`lowest-direct`) and with the
-newest there are (`highest`), on Linux, x86-64. In each these worked:
+Made by `make release` (`python release/check.py`) on Linux, x86-64: the core of the wheel in an
+empty environment. Dependencies are the lowest that `pyproject.toml` allows (`lowest-direct`) or the
+newest available (`highest`). In each these worked:
 
 {tried}
 
-The last row has the wheels of `veridical-lab` and `veridical-nli-base` besides.
+The last row has the wheels of `veridical-lab` and `veridical-nli-base` in addition.
 
 {table}"""
 
 
 def page(cells: Sequence[Cell]) -> str:
-    """The page of the documentation."""
+    """Return the page of the documentation."""
     tried = "\n".join(f"- {what}" for what in cells[0].tried)
     return PAGE.format(tried=tried, table=table(cells, SHOWN))
 

@@ -1,8 +1,10 @@
-"""Tries an installation from outside: run by its interpreter, in an empty folder.
+"""Smoke test of an installation.
+
+Run it by the installation's interpreter, in an empty folder:
 
     python smoke.py examples/answers.jsonl
 
-Prints, as one JSON line, the versions that are installed and what was tried. Needs nothing but the
+Prints the installed versions and the steps that were tried as one JSON line. Needs nothing but the
 standard library and the package.
 """
 
@@ -22,8 +24,10 @@ SCRIPTS = Path(sysconfig.get_path("scripts"))
 
 
 def veridical(*words: str, code: int = 0) -> tuple[str, str]:
-    """What the installed command prints (standard output, standard error); another exit code ends
-    it here."""
+    """Run the installed command and return its standard output and standard error.
+
+    Another exit code than ``code`` fails the test.
+    """
     program = shutil.which("veridical", path=str(SCRIPTS))
     assert program is not None, f"no command in {SCRIPTS}"
     done = subprocess.run(

@@ -1,11 +1,13 @@
-"""Write a summary as one comment of a pull or merge request, and update it in place later.
+"""Write or update one comment of a pull or merge request.
 
     python comment.py summary.md
 
+The first run adds the comment with the summary; later runs update it.
+
 On GitHub: GITHUB_API_URL, GITHUB_REPOSITORY, GITHUB_TOKEN, and PULL_REQUEST (its number). On
 GitLab: CI_API_V4_URL, CI_PROJECT_ID, CI_MERGE_REQUEST_IID, and GITLAB_TOKEN (a project token with
-the scope api). Where the token may not write, as that of a fork, nothing fails: the summary of the
-job is there. Needs nothing but Python.
+the scope api). If the token has no write access, as for a fork, the script does not fail: the
+summary of the job remains. Needs nothing but Python.
 """
 
 from __future__ import annotations
@@ -26,7 +28,7 @@ _MOST_PAGES = 50
 
 
 class Place(NamedTuple):
-    """Where comments are: ``list`` and ``post`` are one address, ``edit`` that of a comment."""
+    """Address of the comments, and address, method and headers to edit one."""
 
     comments: str
     edit: str
@@ -85,7 +87,7 @@ def comments(place: Place) -> Iterator[dict[str, Any]]:
 
 
 def is_mine(comment: dict[str, Any], place: Place) -> bool:
-    """Whether this script wrote it: anybody can write the mark."""
+    """Return True if this script wrote the comment; the mark alone is no proof."""
     user = comment.get("user") or comment.get("author") or {}
     author = user.get("login") or user.get("username")
     return author == place.author and str(comment.get("body", "")).startswith(MARK)

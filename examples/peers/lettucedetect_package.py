@@ -1,4 +1,4 @@
-"""LettuceDetect by its own package (pip install lettucedetect), as a scorer for ``bench``.
+"""LettuceDetect as a scorer, by its own package (``pip install lettucedetect``).
 
     veridical bench grounded --data DATA --scorers \
         "./examples/peers/lettucedetect_package.py:lettucedetect(folder='WEIGHTS')"

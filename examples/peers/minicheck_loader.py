@@ -24,7 +24,7 @@ def _model(name: str, folder: str | None) -> Any:
 async def minicheck_loader(
     record: Record, evidence: Evidence, *, model: str = "flan-t5-large", folder: str | None = None
 ) -> Score:
-    """1 - P(supported) of each sentence by MiniCheck; the response's risk is the largest."""
+    """Return 1 - P(supported) of each sentence by MiniCheck; the response's risk is the largest."""
     texts = [sentence.text for sentence in record.sentences]
     document = "\n\n".join(source.text for source in record.against("contexts"))
     score = _model(model, folder).score

@@ -1,5 +1,6 @@
-"""A bot that answers from a passage: the sentence that shares most words with the question.
+"""A bot that answers from a passage.
 
+Its answer is the sentence that shares most words with the question.
 ``python bot.py`` prints its answers to questions.jsonl, as veridical reads them.
 """
 
