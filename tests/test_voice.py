@@ -127,7 +127,8 @@ def test_house_words_are_found_in_every_kind_of_text(text: str, found: bool) -> 
 def test_trailing_comments_and_fields_are_sentences_of_their_own() -> None:
     words = "word " * 14
     assert rules(f"x = 1  # {words}\ny = 2  # {words}") == []
-    assert rules(f"x = 1  # {words}\n# {words}") == ["sentence"]
+    assert rules(f"x = 1  # {words}\n       # {words}") == ["sentence"]
+    assert rules(f"x = 1  # {words}\n#: {words}\ny = 2") == []
     assert rules(f"if x:\n    # {words}\n    # {words}\n    y = 1") == ["sentence"]
     assert function(f"Return one.\n\n    a: {words}\n    b, c: {words}\n") == []
 

@@ -297,18 +297,19 @@ def check_python(file: str, source: str) -> Iterator[Violation]:
 
 
 def _comments(file: str, source: str) -> Iterator[Violation]:
-    blocks: list[tuple[int, int, str]] = []
+    blocks: list[tuple[int, tuple[int, int], str]] = []
     for token in tokenize.generate_tokens(io.StringIO(source).readline):
         if token.type == tokenize.COMMENT and not token.string.startswith("#!"):
             text = token.string.lstrip("#: ")
+            line, column = token.start
             whole_line = token.line.lstrip().startswith("#")
-            if blocks and blocks[-1][1] == token.start[0] - 1 and whole_line:
-                blocks[-1] = (blocks[-1][0], token.start[0], blocks[-1][2] + " " + text)
+            if blocks and blocks[-1][1] == (line - 1, column) and whole_line:
+                blocks[-1] = (blocks[-1][0], token.start, blocks[-1][2] + " " + text)
             else:
-                blocks.append((token.start[0], token.start[0], text))
+                blocks.append((line, token.start, text))
             first = token.string.startswith("#:") and blocks[-1][2] == text
             if first and opening(text, "attribute"):
-                yield Violation(file, token.start[0], "opening", text[:80])
+                yield Violation(file, line, "opening", text[:80])
     for line, _, text in blocks:
         yield from _long_sentences(file, line, text)
         yield from _banned(file, line, text)

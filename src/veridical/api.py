@@ -403,12 +403,12 @@ def check(
     """Score every record of ``inputs``.
 
     Args:
-        inputs: a path or a list of paths (JSONL, JSON, CSV, Parquet), a list of dicts or
+        inputs: one or several paths (JSONL, JSON, CSV, Parquet), a list of dicts or
             :class:`Record`, or a pandas, polars or pyarrow frame.
         scorers: ``"cosine, ngram(n=2)"``, or a list of such; default: those of ``preset``.
-        preset: ``auto`` (the few scorers that make the verdict, with an LLM including a judge),
-            ``all`` (every scorer that the fields allow; those that call an LLM only if one is
-            named) or ``fast`` (model-free).
+        preset: ``auto``: the few scorers that make the verdict, with an LLM including a judge.
+            ``all``: every scorer that the fields allow; those that call an LLM only if one is
+            named. ``fast``: model-free scorers.
         prior: expected share of wrong answers, over 0 and under 1. It shifts the default's risks
             by odds, not its verdicts; None is 0.5.
         strictness: operating point of the verdicts: ``low`` flags least, ``high`` flags most.
@@ -428,8 +428,8 @@ def check(
             unusable replies.
         fresh: score everything again in the run directory, ignoring earlier results.
         claims: add the scorer ``claims``, which checks each statement of the response.
-        corpus: source of contexts for records without any: a folder or file of your own
-            documents, ``search:NAME`` for a search service of ``veridical.toml``, or a
+        corpus: source of contexts for records without any: a folder or file of documents,
+            ``search:NAME`` for a search service of ``veridical.toml``, or a
             :class:`~veridical.retrieval.search.Retriever`. Contexts are stored in the run
             directory (``contexts.jsonl``); evidence refers to them by index.
         corpus_top: passages per query; default 3.

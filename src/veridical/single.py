@@ -102,10 +102,10 @@ def check_one(
         samples: other answers to the same question.
         reference: the right answer, or several.
         engine: an :class:`~veridical.Engine` of your own instead of a warm one.
-        options: ``scorers``, ``preset``, ``prior``, ``strictness``, ``against``, ``answer``,
-            ``paper_forms``, ``claims``, ``corpus`` and ``corpus_...``, ``policy``, ``select``,
-            ``repair``, and those of :class:`~veridical.Engine` (``nli``, ``llm``, ``store``, ...),
-            as for :func:`veridical.check`.
+        options: as for :func:`veridical.check`: ``scorers``, ``preset``, ``prior``,
+            ``strictness``, ``against``, ``answer``, ``paper_forms``, ``claims``, ``corpus`` and
+            ``corpus_...``, ``policy``, ``select``, ``repair``. Also those of
+            :class:`~veridical.Engine` (``nli``, ``llm``, ``store``, ...).
 
     Raises:
         UsageError: an argument or option is invalid; the message names it.

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import os
 
-#: Variables by library. Libraries that are not listed send nothing on their own (checked: numpy,
-#: scipy, pyarrow, pydantic, httpx, tokenizers, sentencex, sacrebleu, rouge-score, nltk, narwhals,
-#: pandas, polars, rich, typer, torch, safetensors, spacy, scikit-learn, prince, altair, pypdf,
-#: gguf, xllamacpp, prometheus-client, obstore).
+#: Variables by library. Libraries that are not listed send nothing on their own.
+#: Checked: numpy, scipy, pyarrow, pydantic, httpx, tokenizers, sentencex, sacrebleu, rouge-score.
+#: Checked: nltk, narwhals, pandas, polars, rich, typer, torch, safetensors, spacy, scikit-learn.
+#: Checked: prince, altair, pypdf, gguf, xllamacpp, prometheus-client, obstore.
 SWITCHES = {
     # onnxruntime sends events to its maker and keeps a device id under the user's cache. The call
     # disable_telemetry_events() comes too late: the import has already sent.

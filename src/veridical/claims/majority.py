@@ -173,7 +173,7 @@ def majority(verdicts: Mapping[str, Verdict]) -> Verdict:
 
     The label is the most common one; in a tie, that of the checker named first, as in RefChecker's
     released ``major`` rule. Probabilities are the mean over the checkers with that label, so the
-    label has the largest; evidence, category and conflict come from the first of them. ``votes``
+    label has the largest. Evidence, category and conflict come from the first of them. ``votes``
     has each checker's vote.
 
     Args:

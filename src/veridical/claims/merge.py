@@ -1,7 +1,7 @@
 """Merging of several passages' verdicts on one claim.
 
-``any`` is the published rule (Hu et al. 2024, RefChecker, appendix A.3 and code): entailed if any
-passage entails the claim, else contradicted if any contradicts it, else neutral.
+``any`` is the published rule: entailed if any passage entails the claim, else contradicted if any
+contradicts it, else neutral. Source: Hu et al. 2024 (RefChecker), appendix A.3 and code.
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 Selection = Literal["all", "bm25", "embedding", "cross_encoder"]
 #: Passages from BM25 to the cross-encoder, per passage kept.
 SHORTLIST = 4
-#: Minimum BM25 score, relative to the best passage's: if one passage has the rare words of a claim,
+#: Minimum BM25 score, relative to the best passage's. If one passage has the rare words of a claim,
 #: those that share only common words have another topic.
 NEAR = 0.6
 _TEXTS_PER_BLOCK = 512  # with scores in memory at once

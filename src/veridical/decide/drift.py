@@ -5,10 +5,10 @@ and of the ensemble's, is stored in the ensemble's file; later risks are compare
 labels.
 
 Sentences of one record, and answers to one prompt, are not independent: a test that assumed so
-would find drift where there is none. Each sample therefore counts for its effective size only:
-``n`` divided by the design effect (Kish 1965). The design effect is the variance of its
-distribution function relative to that of n independent risks, estimated from the units' totals and
-averaged over the tenths (as Rao and Scott 1981 correct chi-squared). The effective size is at least
+would find false drift. Each sample therefore counts for its effective size only: ``n`` divided by
+the design effect (Kish 1965). The design effect is the variance of its distribution function
+relative to that of n independent risks. It is estimated from the units' totals and averaged over
+the tenths (as Rao and Scott 1981 correct chi-squared). The effective size is at least
 ``n^2 / sum m_u^2``, with m_u the size of unit u. This bound is exact if all risks of a unit are
 equal, and is used for fewer than 20 units.
 """
@@ -58,7 +58,7 @@ class Drift:
             scorers (Holm 1979); conservative for tied risks.
         psi: population stability index ``sum_b (q_b - p_b) ln(q_b / p_b)`` over the tenths of the
             tuning data (Siddiqi 2006), 0.5 added to each count. A value below 0.1 is commonly
-            taken as no shift, above 0.25 as a large one; chance alone gives about
+            taken as no shift, above 0.25 as a large one. Chance alone gives about
             ``9 / effective``.
         mean, mean_before: mean risk of incoming records, and in the tuning data.
         not_scored, not_scored_before: share without a score.
@@ -88,8 +88,8 @@ class Drift:
 def reference(risks: Mapping[str, Floats], groups: Ints | None = None) -> Reference:
     """Summarise the risks of the tuning data.
 
-    A scorer's risks are stored to 6 decimals, or as 501 quantiles at even steps from the least to
-    the largest if there are more (the distribution function is then known to 0.001).
+    Up to 501 risks of a scorer are stored to 6 decimals. More are stored as 501 quantiles at even
+    steps from the least to the largest: the distribution function is then known to 0.001.
 
     Args:
         risks: scorer -> (n,) in [0, 1] of the same records or sentences; NaN is not scored.

@@ -194,8 +194,10 @@ class Gates:
                 yield f"{first.path} {first.verdict}"
 
     def missed(self, result: ResultSummary) -> bool:
-        """Return True if the answer says nothing although a source has the answer, and no gate
-        names this reason: ``--allow-unchecked`` does not cover such answers."""
+        """Return True if the answer says nothing although a source has the answer.
+
+        It is False if a gate names this reason: ``--allow-unchecked`` does not cover such answers.
+        """
         return result.reason == MISSED_ANSWER and MISSED_ANSWER not in self.reasons
 
     def unchecked(self, result: ResultSummary) -> bool:

@@ -137,8 +137,10 @@ def _longest(record: Record, line: bytes, samples: Mapping[int | None, bytes]) -
 
 
 def _anew(sentence: str) -> str:
-    """Return a placeholder for a rewritten sentence, of the same length: its words (or its
-    characters, if it has a single word) start in the middle."""
+    """Return a placeholder for a rewritten sentence, of the same length.
+
+    Its words start in the middle; its characters if it has a single word.
+    """
     body = sentence.rstrip(".!?\u2026\u3002\uff01\uff1f ")
     words: Any = body.split()
     if len(words) > 1:

@@ -57,7 +57,7 @@ class Policy:
         rules: the rules, with the keys of their scorers.
         unscored: the decision if the compared risk is null.
         promises: the guarantee of its ensemble; None without one.
-        strictness: strictness of a run that names none itself; None if not set.
+        strictness: strictness of a run that does not set it; None if not set.
     """
 
     cut: Cut
@@ -81,8 +81,8 @@ class Policy:
         """Read a policy file, and add its ensemble to the ``scorers`` of a run if necessary.
 
         Raises:
-            UsageError: the file is not a policy, requires scores that the run lacks, or names an
-                ensemble without a guarantee; the message names the field.
+            UsageError: the file is not a policy, requires scores that the run lacks, or has an
+                ensemble without a guarantee. The message names the field.
         """
         file = read_policy(path)
         where = f"policy {display(path)}"

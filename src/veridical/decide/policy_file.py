@@ -116,7 +116,7 @@ class GuardRules(_Part):
 
     Attributes:
         on_reject: handling of a rejected sentence. ``block`` ends the answer before it, ``drop``
-            omits it, ``replace`` substitutes ``replacement``, ``repair`` lets the upstream
+            omits it, ``replace`` substitutes ``replacement``. ``repair`` lets the upstream
             rewrite it by the evidence, ``retry`` lets the upstream write the rest again.
         replacement: see ``on_reject``.
         retries: maximum retries of an answer.

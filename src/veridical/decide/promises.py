@@ -44,7 +44,7 @@ class Promises(BaseModel):
 
     @classmethod
     def load(cls, run: Path) -> Promises | None:
-        """Read the guarantees from a run directory; None if there are none there."""
+        """Read the guarantees from a run directory; None if it has no such file."""
         try:
             return cls.model_validate_json((run / PROMISES).read_bytes())
         except (OSError, ValueError):

@@ -37,7 +37,7 @@ class Repairing:
 
     Attributes:
         how: ``drop`` removes a sentence with unsupported statements, and keeps its supported ones
-            if a scorer split it in its own words; ``rewrite`` lets an LLM write it again.
+            if a scorer split it in its own words. ``rewrite`` lets an LLM write it again.
         llm: identity of that LLM.
         best: the step that selected the answers to repair; None repairs the responses.
     """

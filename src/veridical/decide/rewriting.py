@@ -29,8 +29,10 @@ class Rewriting(NamedTuple):
 
 
 def rewrite_request(record: Record, plan: Sequence[Flaw]) -> Rewriting | NotApplicable:
-    """Return the request to rewrite the sentences of ``plan``, by the contexts of ``record``, else
-    its reference, else its samples; the reason if there is no source."""
+    """Return the request to rewrite the sentences of ``plan``; the reason if there is no source.
+
+    The sources are the contexts of ``record``, else its reference, else its samples.
+    """
     sources = None
     for what in _ORDER:
         try:

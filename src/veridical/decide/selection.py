@@ -1,9 +1,9 @@
 """Best-of-k selection among a response and its samples.
 
-Each answer in turn becomes the response, and the others its samples, so that all are judged by the
-same number of answers (leave one out). The same scorers score them, and the lowest risk wins. With
-a scorer of agreement this is the answer of minimum Bayes risk (Kumar & Byrne 2004). Alternatively,
-the answer with the most probable meaning is selected.
+Each answer in turn becomes the response, and the others its samples (leave one out): all are judged
+by the same number of answers. The same scorers score them, and the lowest risk wins. With a scorer
+of agreement this is the answer of minimum Bayes risk (Kumar & Byrne 2004). Alternatively, the
+answer with the most probable meaning is selected.
 """
 
 from __future__ import annotations

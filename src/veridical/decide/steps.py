@@ -1,7 +1,7 @@
-"""Steps after scoring: other answers of a run's records are scored and compared.
+"""Steps after scoring, which score and compare further answers.
 
-A step derives further records from those of a run, has them scored by the same scorers in a nested
-run directory, and reports an outcome for each record.
+A step derives further records from those of a run and has them scored by the same scorers, in a
+nested run directory. It reports an outcome for each record.
 """
 
 from __future__ import annotations
@@ -29,8 +29,11 @@ _OF_RESPONSE = ("claims",)
 
 
 class Outcome(NamedTuple):
-    """Outcome of a step for a record: the ``entry`` of its result line, and the result line of the
-    answer in ``entry``; None if that was not scored."""
+    """Outcome of a step for a record.
+
+    It has the ``entry`` of the record's result line, and the result line of the answer in
+    ``entry``; None if that was not scored.
+    """
 
     row: int
     entry: Selected | Repair
@@ -59,8 +62,11 @@ class Asking:
 
 
 class Answers(Protocol):
-    """The answers that a step works on, one per result of a run, in order: the run's responses
-    (:class:`~veridical.engine.results.RunResults`), or the output of another step."""
+    """The answers that a step works on, one per result of a run, in order.
+
+    They are the run's responses (:class:`~veridical.engine.results.RunResults`), or the output of
+    another step.
+    """
 
     def pairs(self) -> Iterator[tuple[Record, Result]]:
         """Yield answers as records under their rows in the run, each with its result."""

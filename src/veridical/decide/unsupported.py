@@ -36,8 +36,8 @@ class Flaw(NamedTuple):
     Attributes:
         sentence: its offsets and text.
         unsupported: the unsupported statements.
-        supported: its supported statements in words of the response, in order; empty if there are
-            none of them, or if a statement is in other words.
+        supported: its supported statements in words of the response, in order. It is empty if
+            no statement is supported, or if a statement is in other words.
     """
 
     sentence: Span
@@ -105,8 +105,11 @@ def all_flawed(record: Record, score: Score | None) -> list[Flaw]:
 
 
 def fewest_flaws(record: Record, score: Score | None) -> list[Flaw]:
-    """Return flaws that keep most of a response: the shortest statement of every sentence that can
-    be repaired in its own words; if there is no such sentence, the shortest sentence."""
+    """Return the flaws whose repair keeps most of a response.
+
+    They are the shortest statement of every sentence that can be repaired in its own words.
+    Without such a sentence, it is the shortest sentence.
+    """
     fewest = []
     for sentence, here in () if score is None else _by_sentence(record, score):
         if len(here) > 1 and _verbatim(here, sentence):

@@ -53,8 +53,8 @@ class NliWordsChecker(NliChecker):
     judged by the passage, with a weight of two words. A claim without content words takes the NLI
     verdict alone.
 
-    The model reads a passage as a whole and by its sentences closest to the claim; a passage on
-    another topic contradicts nothing: see :mod:`veridical.core.passage_verdicts`.
+    The model reads a passage as a whole and by its sentences closest to the claim. A passage on
+    another topic contradicts nothing. See :mod:`veridical.core.passage_verdicts`.
 
     A small NLI model tends to accept a claim with similar wording as entailed; the overlap detects
     words that the passage lacks.

@@ -84,7 +84,7 @@ def pin(name: str) -> str:
     return f"{method}|{pinned(model, _METHODS.module(method).read_tagger(model).version)}"
 
 
-#: Annotation of a scorer's parameter that names an extractor: the file of a trained one is
+#: Annotation of a scorer's parameter that names an extractor. The file of a trained one is
 #: validated, and pinned to its content, when the scorer is bound.
 ExtractorName = Annotated[str, AfterValidator(pin)]
 

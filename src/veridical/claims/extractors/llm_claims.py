@@ -43,7 +43,7 @@ async def extract(
 ) -> Extraction:
     """Request the claims of the whole response from a language model, using ``template``.
 
-    The reply is requested as JSON, with a schema if the server enforces one; lines that begin with
+    The reply is requested as JSON, with a schema if the server enforces one. Lines that begin with
     ``-``, ``*`` or ``###`` are accepted too. Claims that the response does not make are dropped, as
     in the other LLM extractors. A response that declines to answer (``abstains``) is not sent.
 
