@@ -98,7 +98,7 @@ def extract(
     """
     (of_engine,) = split(options, EngineOptions, also=("prompt", "extractor", "engine"))
     engine_options = EngineOptions(**of_engine)
-    engine_options.refuse_beside(engine)
+    engine_options.refuse_with(engine)
     if not isinstance(response, (str, Record)):
         raise UsageError(f"response must be a str or a Record, not {response!r:.60}")
     if not isinstance(response, Record):
@@ -136,7 +136,7 @@ def check(
     how = ClaimCheckOptions(**of_check)
     models = {"nli": how.nli, "llm": how.llm, "proxy": how.proxy}
     engine_options = EngineOptions(**{k: v for k, v in of_engine.items() if k not in models})
-    engine_options.refuse_beside(engine)
+    engine_options.refuse_with(engine)
     if how.nli is not None and engine_options.precision != EngineOptions.precision:
         raise UsageError(
             "precision applies to the default NLI model only; with nli=NAME, set it in NAME"

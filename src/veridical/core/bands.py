@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Literal
 
 Band = Literal["low", "medium", "high"]
-#: Upper bound of a low risk and lower bound of a high one. Among equal numbers of right and wrong
-#: answers, fewer than one in three (more than two in three) answers with such a risk were wrong.
+#: Upper bound of a low risk and lower bound of a high one. They apply to equal numbers of right and
+#: wrong answers. Fewer than one in three answers with a low risk were wrong, and more than two in
+#: three with a high one.
 LOW, HIGH = 1 / 3, 2 / 3
 #: The share of wrong answers that the default's risk is calibrated to.
 EVEN = 0.5

@@ -120,12 +120,12 @@ class Evidence(ABC):
         raise _undeclared("token embeddings")
 
     async def nli(self, pairs: Sequence[tuple[str, str]], model: str | None = None) -> Verdicts:
-        """Return verdicts of an NLI model on (premise, hypothesis) pairs, in order: of the run's
-        own model, or of the one named by ``model`` (see :data:`veridical.models.NLI_FORMS`).
+        """Return verdicts of an NLI model on (premise, hypothesis) pairs, in order.
 
-        Request all pairs in one call. Equal pairs, also of other scorers, are judged once. A text
-        entails itself without model work. A scorer declares the name as its parameter ``nli``, so
-        that plan and fingerprint include it.
+        The model is the run's own, or ``model`` (see :data:`veridical.models.NLI_FORMS`). Request
+        all pairs in one call. Equal pairs, also of other scorers, are judged once. A text entails
+        itself without model work. A scorer declares the name as its parameter ``nli``, so that plan
+        and fingerprint include it.
 
         Raises:
             NotApplicable: the model does not read the language of the premises or hypotheses.
@@ -184,13 +184,18 @@ class Evidence(ABC):
         raise _undeclared("an LLM")
 
     def tells_tokens(self, llm: str | None = None) -> bool:
-        """Return True if the LLM (the run's own, or ``llm``) is known to report token
-        probabilities, so that a verdict need not be written out."""
+        """Return True if the LLM is known to report token probabilities.
+
+        A verdict then need not be written out. The LLM is the run's own, or ``llm``.
+        """
         return False
 
     def calibration(self, llm: str | None = None) -> tuple[float, float] | None:
-        """Return intercept and slope of the risk in the log-odds of any answer but yes, if the LLM
-        (the run's own, or ``llm``) is a checker trained to judge statements; else None."""
+        """Return the calibration of an LLM that was trained to judge statements; else None.
+
+        It is the intercept and slope of the risk in the log-odds of any answer but yes. The LLM is
+        the run's own, or ``llm``.
+        """
         return None
 
     async def read(

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 class LanguageGate:
     """Language filter for the texts of a record.
 
-    A sentence without a detected language (a short one, a name, a figure) has the answer's; an
+    A sentence without a detected language (a short one, a name, a figure) has the answer's. An
     answer without one has that of the question, then of the contexts. A source without one has that
     of all sources together.
 

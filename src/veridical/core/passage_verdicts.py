@@ -87,9 +87,10 @@ async def passage_verdicts(
         nli: the NLI model; None is the run's own.
         alternatives: indices of pairs with the same statement. The passage that entails it best
             counts, and for contradiction the first, which is the one most about it. Passages that
-            cannot be the best stay unread: the others once the best entails by :data:`ENOUGH`;
-            those without one of the :data:`TOGETHER` sentences nearest the statement; and those
-            whose sentences, read alone, keep them below the best whatever the whole yields.
+            cannot be the best stay unread. Once the best entails by :data:`ENOUGH`, these are all
+            others. Before, they are those without one of the :data:`TOGETHER` sentences nearest
+            the statement. They are also those whose sentences, read alone, keep them below the best
+            whatever the whole yields.
 
     Returns:
         A row of NaN for a pair that is not read.

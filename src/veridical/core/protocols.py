@@ -72,7 +72,7 @@ class Encoder(Protocol):
     """A sentence embedder, and also a token encoder if ``has_tokens``.
 
     Methods are synchronous, thread-safe and called from worker threads. The evidence layer
-    dedupes, sorts by length and packs windows of many texts into batches; results must not
+    dedupes, sorts by length and packs windows of many texts into batches. Results must not
     depend on which windows share a batch (to 1e-5).
     """
 
@@ -168,8 +168,9 @@ class NliModel(Protocol):
 class WordModel(NliModel, Protocol):
     """An NLI model that can report wrong words of a hypothesis; others lack ``tells_words``.
 
-    If it is true, :meth:`assemble` returns (3 + words,): after the probabilities, the risk in [0,
-    1] of each word of the hypothesis, in the order of :func:`veridical.text.words.lettered_spans`.
+    If it is true, :meth:`assemble` returns (3 + words,). After the probabilities it has the risk of
+    each word of the hypothesis, in [0, 1]. Words are in the order of
+    :func:`veridical.text.words.lettered_spans`.
     """
 
     tells_words: bool
@@ -201,8 +202,11 @@ class LanguageModel(Protocol):
         ...
 
     def chat_prompt(self, messages: Sequence[dict[str, Any]]) -> str:
-        """Return the literal text that precedes an answer to ``messages``, by the model's own chat
-        template; without one, the messages' texts joined by blank lines."""
+        """Return the literal text that precedes an answer to ``messages``.
+
+        It follows the model's own chat template; without one, it has the messages' texts joined by
+        blank lines.
+        """
         ...
 
 

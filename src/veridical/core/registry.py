@@ -120,7 +120,7 @@ class Scorer:
             the risks at which the verdict changes, or None. Without it, the shipped table applies;
             a scorer that is not in it gives a risk and no verdict.
         stages: function of all its parameters that returns the names of stages at which scoring a
-            record may end; empty if there is only one path.
+            record may end. It is empty if there is only one path.
     """
 
     name: str

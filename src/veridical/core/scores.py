@@ -131,8 +131,10 @@ class Unit(BaseModel):
         return _validated(cls, fields)
 
     def verdict(self, answer: Verdict) -> Verdict:
-        """Return the verdict on this piece of an answer whose verdict is ``answer``: that of its
-        label or, in results of earlier versions, by its risk."""
+        """Return the verdict on this piece of an answer whose verdict is ``answer``.
+
+        It follows the piece's label or, in results of earlier versions, its risk.
+        """
         labelled = verdict_of_label(self.label)
         if labelled is not None:
             return labelled
@@ -284,9 +286,9 @@ class Result(BaseModel):
 
     ``verdict`` rests on the score ``by``; ``reason`` explains ``unchecked`` (also in lines of an
     earlier version). ``decision`` is null unless the run has a policy. ``why``, ``selected`` and
-    ``repair`` exist only with a policy, a selection or a repair; ``fields`` only if the answer is
-    or contains JSON, YAML, XML or a table. ``invisible`` counts the invisible characters of the
-    answer, which were not judged.
+    ``repair`` exist only with a policy, a selection or a repair. ``fields`` exists only if the
+    answer is or contains JSON, YAML, XML or a table. ``invisible`` counts the invisible characters
+    of the answer, which were not judged.
     """
 
     model_config = _FROZEN
@@ -312,13 +314,13 @@ class Result(BaseModel):
 
     @property
     def spans(self) -> tuple[Unit, ...]:
-        """Pieces of the answer judged by the deciding score, in its order: mostly sentences, and
-        after a wrong sentence its wrong words where known (level ``span``).
+        """Pieces of the answer judged by the deciding score, in its order.
 
-        Each has ``start``, ``end``, ``text``, ``risk``, ``label`` and ``evidence``. Evidence that a
-        mean of scores lacks is taken from a score that judged the same piece. If the deciding score
-        has no units, those of a score that judged statements are used, else of the first that has
-        some.
+        They are mostly sentences. A wrong sentence is followed by its wrong words where known
+        (level ``span``). Each has ``start``, ``end``, ``text``, ``risk``, ``label`` and
+        ``evidence``. Evidence that a mean of scores lacks is taken from a score that judged the
+        same piece. If the deciding score has no units, those of a score that judged statements are
+        used, else of the first that has some.
         """
         scored = [s for s in self.scores.values() if s.status == "scored" and s.units]
         deciding = self.deciding
@@ -417,9 +419,12 @@ class Result(BaseModel):
         return None
 
     def explain(self) -> str:
-        """Return an explanation for humans: verdict and risk, the sentences of the answer with the
-        worst one marked, and the evidence with its location (counted from 1). Lines have at most 80
-        columns. For an unchecked answer it gives the reason and advice."""
+        """Return an explanation for humans, in lines of at most 80 columns.
+
+        It has verdict and risk, the sentences of the answer with the worst one marked, and the
+        evidence with its location (counted from 1). For an unchecked answer it gives the reason and
+        advice.
+        """
         from veridical.core.explain import pieces, plain
 
         return plain(pieces(self.shown()))

@@ -76,11 +76,14 @@ _SHORT = 3  # words; "Sure!" may answer a yes/no question, "I'd be happy to help
 def stating_sentences(record: Record) -> list[Span]:
     """Return the sentences of the response that state something, in order.
 
-    Left out are: blank sentences, those without a letter or digit, reasoning, headings and lists of
-    sources; sentences that only say that the sources lack the answer
-    (:mod:`veridical.text.refusals`); text that only names the answer's source
-    (:mod:`veridical.text.attribution`); and small talk (:mod:`veridical.text.small_talk`). Small
-    talk is a courtesy anywhere, or a reply ("It is.") before the first statement, except the
+    Left out are:
+
+    - blank sentences, those without a letter or digit, reasoning, headings and lists of sources
+    - sentences that only say that the sources lack the answer (:mod:`veridical.text.refusals`)
+    - text that only names the answer's source (:mod:`veridical.text.attribution`)
+    - small talk (:mod:`veridical.text.small_talk`)
+
+    Small talk is a courtesy anywhere, or a reply ("It is.") before the first statement, except the
     verdict on a yes/no question. If there are only replies, they are the answer ("Yes."). With a
     reference or samples, any text is compared with these.
     """
@@ -187,9 +190,12 @@ def known_words(record: Record) -> Callable[[str], bool] | None:
 
 
 def without_lead_in(record: Record, sentence: Span) -> Span:
-    """Return a sentence without its lead-in: the agreement or greeting at its beginning (except the
-    verdict on a yes/no question), attributions at both ends, and a refusal next to a statement. A
-    value of a structured answer is returned unaltered."""
+    """Return a sentence without its lead-in.
+
+    The lead-in is the agreement or greeting at its beginning, attributions at both ends, and a
+    refusal next to a statement. The verdict on a yes/no question is kept. A value of a structured
+    answer is returned unaltered.
+    """
     if (sentence.start, sentence.end) in judged_units(record.answer):
         return sentence
     text = blanked_markers(answer_only(sentence.text))
@@ -327,8 +333,10 @@ def stated_source(record: Record, evidence: Evidence, source: Source) -> str:
 
 
 def stated_window(record: Record, evidence: Evidence, source: Source, window: Passage) -> str:
-    """Return the text to judge for a window of a source; at the beginning of a sample or reference,
-    its first sentence is in the judged form."""
+    """Return the text to judge for a window of a source.
+
+    At the beginning of a sample or reference, its first sentence is in the judged form.
+    """
     text = window.text
     if source.kind == "context" or source.text[: window.start].strip():
         return undecorated(readable(text))

@@ -132,8 +132,9 @@ def _results_of(place: int, message: dict[str, Any]) -> Iterator[ToolResult]:
 
 
 def tells_error(text: str) -> bool:
-    """Return True if a tool's result reports an error, by its beginning or, for a JSON object, by
-    keys such as ``error``, ``success`` and ``status``.
+    """Return True if a tool's result reports an error.
+
+    The beginning decides or, for a JSON object, keys such as ``error``, ``success`` and ``status``.
 
     >>> tells_error('{"error": null, "id": 7}'), tells_error('{"status": 404}')
     (False, True)

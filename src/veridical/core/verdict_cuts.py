@@ -15,9 +15,10 @@ Verdict = Literal[
     "consistent",
     "unchecked",
 ]
-#: Reason for ``unchecked``: the answer is empty, a refusal or small talk; it says that the sources
-#: lack the answer, although one has it; there is nothing to check it against; only words were
-#: compared; scoring failed; no model reads its language; an earlier version wrote the line.
+#: Reason for ``unchecked``. In order: The answer is empty, a refusal or small talk. It says that
+#: the sources lack the answer, although one has it. There is nothing to check it against. Only
+#: words were compared. Scoring failed. No model reads its language. An earlier version wrote the
+#: line.
 Unchecked = Literal[
     "no_statement",
     "missed_answer",
@@ -63,8 +64,8 @@ class Cuts(NamedTuple):
         unclear: the least risk that counts as unclear.
         flagged: the least risk that counts as wrong; at least ``unclear``.
         contradicted: the least risk of a contradiction; below it, the statement is unsupported.
-        of_units: True if the cuts apply to the risks of statements, of which the worst decides;
-            else they apply to the risk of the response.
+        of_units: True if the cuts apply to the risks of statements, of which the worst decides.
+            Otherwise they apply to the risk of the response.
         by_label: True if labels decide, and the cuts apply to statements without one.
     """
 

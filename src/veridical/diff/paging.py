@@ -70,8 +70,11 @@ class SideBySide:
         }
 
     def page(self, number: int, size: int, only: Only = "changed") -> PairsPage:
-        """Return a page of pairs: all in the order of B, the changed ones worst first, or those
-        with a changed risk, highest rise first."""
+        """Return a page of pairs.
+
+        ``only`` selects all pairs in the order of B, the changed ones worst first, or those with a
+        changed risk, highest rise first.
+        """
         places = self._of(only)
         pages = max(1, -(-len(places) // size))
         number = min(max(number, 0), pages - 1)

@@ -38,8 +38,8 @@ def paired(a: Side, b: Side, by: Pairing | None) -> Pairs:
     """Pair the answers of two sides.
 
     The default key is the id. If ids are row numbers on both sides, as for an input without ids,
-    the prompts are used instead, provided that they are known, differ at some row and do not
-    repeat. Repeated ids are paired by row if both sides have the same id in every row, and are
+    the prompts may be used instead. These must be known, differ at some row and not repeat.
+    Repeated ids are paired by row if both sides have the same id in every row, and are
     refused otherwise.
 
     Raises:

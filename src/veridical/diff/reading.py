@@ -1,7 +1,7 @@
 """Sides of a comparison: run directories, or files of result lines.
 
-A side is read twice: once for the compared data, which is held (about a kilobyte per record), and
-once more for the texts of the few shown records.
+A side is read twice. The first reading yields the compared data, which is held (about a kilobyte
+per record). The second yields the texts of the few shown records.
 """
 
 from __future__ import annotations

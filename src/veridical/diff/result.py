@@ -41,8 +41,8 @@ class DiffEndpoint(BaseModel):
 
     Attributes:
         kind: ``bad_share``: the share of unsupported, contradicted and inconsistent answers, of
-            pairs that both runs checked; ``risk``: the mean risk; ``verdict``, ``decision``: the
-            share of answers with it; ``claims``: the mean rate of a scorer's claims; ``scorer``:
+            pairs that both runs checked. ``risk``: the mean risk. ``verdict``, ``decision``: the
+            share of answers with it. ``claims``: the mean rate of a scorer's claims. ``scorer``:
             the mean risk of a scorer.
         name: name of the verdict, decision, rate or scorer; else the kind.
         scorer: the scorer of the claims.
@@ -70,12 +70,13 @@ class DiffEndpoint(BaseModel):
 
 
 class DiffGate(BaseModel):
-    """Figure that determines the exit code: the rise of ``bad_share`` (``risk`` if no pair has
-    verdicts) compared with ``tolerate``.
+    """Figure that determines the exit code.
+
+    It is the rise of ``bad_share`` (``risk`` if no pair has verdicts) compared with ``tolerate``.
 
     Attributes:
-        p: one-sided, by the ``test``: McNemar's exact test; Tango's score test with a tolerated
-            rise; a permutation test for risks, and for several records per independent unit.
+        p: one-sided, by the ``test``. It is McNemar's exact test; with a tolerated rise, Tango's
+            score test; for risks, and for several records per independent unit, a permutation test.
         worse: True if the rise exceeds ``tolerate`` and ``p`` is below ``alpha``.
         detectable: the smallest rise that this many pairs show in 8 of 10 cases; null if there is
             no such rise.
@@ -142,8 +143,9 @@ class FlipSide(BaseModel):
 class Flip(BaseModel):
     """A pair whose verdict or decision changed.
 
-    ``direction`` is ``worse`` if an answer that was not bad is bad now (unsupported, contradicted,
-    inconsistent; or decided more strictly), ``better`` for the reverse, else ``other``.
+    ``direction`` is ``worse`` if an answer that was not bad is bad now, ``better`` for the reverse,
+    else ``other``. Bad verdicts are unsupported, contradicted and inconsistent; a stricter decision
+    is worse too.
     """
 
     model_config = _STORED

@@ -1,8 +1,8 @@
 """Request coalescing: batches over all records and scorers.
 
-A batch leaves when no coroutine of the run can proceed, when enough work for good packing is
-waiting, or when the oldest request exceeds an age limit. Each distinct request in flight is
-computed once; stored values are not computed.
+A batch leaves when no coroutine of the run can proceed. It also leaves when enough work for good
+packing is waiting, or when the oldest request exceeds an age limit. Each distinct request in flight
+is computed once; stored values are not computed.
 """
 
 from __future__ import annotations

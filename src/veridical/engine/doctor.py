@@ -215,7 +215,7 @@ def _store(path: Path | None) -> DoctorFinding:
             details["size_bytes"] = sum(p.stat().st_size for p in files)
             details["entries"] = _entries(path / "keys.sqlite")
     except (OSError, sqlite3.Error) as e:
-        fix = f"remove {printable(str(path))}: what it holds is computed anew"
+        fix = f"remove {printable(str(path))}: what it holds is computed again"
         return DoctorFinding("store", "store", "broken", reason(e), fix, details)
     size = details["size_bytes"] / 1e6
     held = f"{details['entries']:,} entries, {size:.1f} MB" if path.exists() else "not made yet"

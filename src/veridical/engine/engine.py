@@ -1,4 +1,4 @@
-"""The engine: warm models on their own loop thread, shared by all runs."""
+"""The engine: warm models on one loop thread, shared by all runs."""
 
 from __future__ import annotations
 
@@ -213,7 +213,7 @@ class Engine:
         return models
 
     def own(self, kind: str) -> str | None:
-        """Return the name of the run's own model of a kind; None if it has none."""
+        """Return the name of the run's own model of a kind; None without one."""
         return self._specs.get(kind)
 
     def _needed(self, task: Task) -> dict[str, Any]:

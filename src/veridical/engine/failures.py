@@ -19,7 +19,7 @@ class Failure:
 
     Attributes:
         kind: ``row`` for invalid rows of the input, ``score`` for scores that failed.
-        name: the field concerned ("" if there is none), or the scorer's key.
+        name: the field concerned ("" without one), or the scorer's key.
         cause: message of the first failure.
         count: number of rows or scores.
         row: the first row concerned, from 0; None if only the number is known.

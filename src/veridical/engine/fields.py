@@ -23,8 +23,9 @@ _STATING = ("sentence", "claim")
 def fields_of(
     record: Record, deciding: Json | None, others: Sequence[Json], reported: Verdict
 ) -> list[dict[str, Any]] | None:
-    """Return a verdict on each value of a response that is JSON, YAML, XML or a table, in order;
-    None for other responses and images.
+    """Return a verdict on each value of a structured response, in order; None for other responses.
+
+    Structured are JSON, YAML, XML and tables; images are not.
 
     Args:
         deciding: the score whose labelled units make the verdict; None if there is no such score.

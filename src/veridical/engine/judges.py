@@ -15,8 +15,10 @@ if TYPE_CHECKING:
 
 
 def warn_of_small_judges(engine: Models, task: Task) -> None:
-    """Warn of each model that gives verdicts to a scorer of ``task``, or serves as the NLI model,
-    if it is too small for that."""
+    """Warn of each model that is too small for the verdicts requested of it.
+
+    Checked are the models that give verdicts to a scorer of ``task``, or serve as the NLI model.
+    """
     leaves = [s for s in task.asked() if not s.parts and _asks_for_verdicts(s)]
     specs = [spec for scorer in leaves for spec in scorer.models("llm")]
     judges = [engine.nli_judge(spec) for spec in task.named("nli")]

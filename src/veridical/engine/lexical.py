@@ -1,4 +1,4 @@
-"""Execution of free scorers: in process for few records, in workers for many."""
+"""Execution of free scorers: in process for few records, else in workers."""
 
 from __future__ import annotations
 

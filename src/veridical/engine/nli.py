@@ -1,8 +1,8 @@
-"""NLI request queue: each distinct pair is judged once and stored by premise.
+"""NLI request queue: judges each distinct pair once, and stores by premise.
 
-In the store, a pair is an entry under 12 bytes of its premise and 8 of its hypothesis, written as
-soon as its batch is complete. When a request is complete, the single entries of a premise become
-one matrix, so that a warm run reads a text's verdicts in one piece.
+In the store, a pair is an entry under 12 bytes of its premise and 8 of its hypothesis. It is
+written as soon as its batch is complete. When a request is complete, the single entries of a
+premise become one matrix. A warm run then reads a text's verdicts in one piece.
 """
 
 from __future__ import annotations

@@ -102,8 +102,8 @@ class EngineOptions(Options):
             return None
         return default_store() if self.store == "auto" else Path(self.store)
 
-    def refuse_beside(self, engine: object | None) -> None:
-        """Refuse options beside a warm engine.
+    def refuse_with(self, engine: object | None) -> None:
+        """Refuse options together with a warm engine.
 
         Raises:
             UsageError: options are set and a warm ``engine`` is given, which has its own.

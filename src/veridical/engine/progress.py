@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from veridical.llm.ledger import Ledger
 
-_LEAST = 1e-3  # seconds per record besides model work
+_LEAST = 1e-3  # seconds per record in addition to model work
 #: Work that an unfinished record may still request, as a share of the work per record so far. A
 #: model answers a record in one or two rounds; an LLM is usually called again, depending on its
 #: replies.

@@ -1,4 +1,4 @@
-"""Results of a run, read from its directory: they need not fit in memory."""
+"""Results of a run, read from its directory without holding them."""
 
 from __future__ import annotations
 
@@ -308,8 +308,10 @@ class RunResults:
         return self._source.rows()
 
     def records(self) -> Iterator[tuple[Record, bytes | None]]:
-        """Yield every record of the run, with the samples that were used, and its result line (None
-        if there is none yet), in input order."""
+        """Yield every record of the run and its result line, in input order.
+
+        The record has the samples that were used. A line that does not exist yet is None.
+        """
         limit = self.limit
         stored = self._stored()
         line = next(stored, None)

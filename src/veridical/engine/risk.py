@@ -85,8 +85,10 @@ def tables() -> dict[str, Tables]:
 
 
 def table_of(scorer: Identity, samples: int) -> QuantileTable | None:
-    """Return the table of a scorer for a record with this number of samples, by its key or else its
-    name; None if there is none."""
+    """Return the table of a scorer for a record with this number of samples; None without one.
+
+    The table is found by the scorer's key or else its name.
+    """
     known = tables()
     entry = known.get(str(scorer)) or known.get(scorer.name)
     return None if entry is None else entry.at(samples)
@@ -95,13 +97,16 @@ def table_of(scorer: Identity, samples: int) -> QuantileTable | None:
 def combine(
     risks: Mapping[Identity, float | None], samples: int
 ) -> tuple[float | None, str | None]:
-    """Return the record's risk and the name of its source, from each scorer's risk (None: not
-    scored) and the number of samples of the record.
+    """Return the record's risk and the name of its source.
 
-    If ``ensemble`` or ``cascade`` is among the scorers, its risk is used: that of a tuned one
-    always, that of the shipped one if it has a risk. Otherwise a run with one scorer has that
+    If ``ensemble`` or ``cascade`` is among the scorers, its risk is used. That of a tuned one is
+    always used, that of the shipped one if it has a risk. Otherwise a run with one scorer has that
     scorer's risk. Of several scorers, those with a table count; if no scored one has a table, the
     risk is the plain mean.
+
+    Args:
+        risks: each scorer's risk; None if it did not score the record.
+        samples: number of samples of the record.
     """
     return _combiner(tuple(risks), samples)(tuple(risks.values()))
 

@@ -1,4 +1,4 @@
-"""A run: records streamed through their scorers, with a bounded number in flight.
+"""A run: records streamed through their scorers, a bounded number at once.
 
 Each result is passed to the run's sink as soon as it is complete.
 """
@@ -142,8 +142,10 @@ class Task:
         return list(scorers.values())
 
     def named(self, kind: str) -> list[str | None]:
-        """Return the models of a ``kind`` that scorers are known to request through their parameter
-        of that name (``llm``, ``proxy``, ``nli`` ...); None is the run's own."""
+        """Return the models of a ``kind`` that scorers are known to request; None is the run's own.
+
+        Scorers name them by their parameter of that name (``llm``, ``proxy``, ``nli`` ...).
+        """
         askers = [s for s in self.scorers if KINDS[kind].cost in s.costs]
         return list(dict.fromkeys(name for s in askers for name in s.models(kind)))
 

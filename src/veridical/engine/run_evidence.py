@@ -162,8 +162,7 @@ class RunEvidence(Evidence):
         return task.result().score
 
     def _path(self, start: str, goal: str) -> list[str]:
-        """Return the chain of waiting scorers from ``start`` to ``goal``; empty if there is
-        none."""
+        """Return the chain of waiting scorers from ``start`` to ``goal``; empty without one."""
         if start == goal:
             return [goal]
         for following in self._waits.get(start, ()):

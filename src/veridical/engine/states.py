@@ -1,4 +1,4 @@
-"""Hidden state queue: each text passes through the model once and is stored."""
+"""Hidden state queue: computes each text's states once, and stores them."""
 
 from __future__ import annotations
 

@@ -179,7 +179,7 @@ class Summary:
 
     @property
     def shown(self) -> list[ScorerSummary]:
-        """Scorers that applied to any record, or failed on one; all if there are none."""
+        """Scorers that applied to any record, or failed on one; all without such a scorer."""
         applied = [s for s in self.scorers.values() if s.n_scored or s.n_failed > s.n_row_errors]
         return applied or list(self.scorers.values())
 

@@ -28,8 +28,10 @@ def shipped() -> dict[str, Any]:
 
 
 def cuts_of(bound: BoundScorer, score: Mapping[str, Any], strictness: Strictness) -> Cuts | None:
-    """Return the risks at which the verdict of a scorer's score changes: those that the scorer
-    declares, or else those of the table; None if there are none."""
+    """Return the risks at which the verdict of a scorer's score changes; None if not known.
+
+    They are those that the scorer declares, or else those of the table.
+    """
     declared = bound.cuts(score["raw"], strictness)
     if declared is not None:
         return declared

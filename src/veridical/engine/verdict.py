@@ -56,9 +56,9 @@ def judge_record(
 ) -> RecordVerdict:
     """Return the record's risk, its source and its verdict.
 
-    If the risk is a mean of several scorers (see :func:`~veridical.engine.risk.combine`), that mean
-    is a score of its own, with the sentences' means as units. The units of the deciding score are
-    labelled by its cuts, so that both agree.
+    The risk may be a mean of several scorers (see :func:`~veridical.engine.risk.combine`). That
+    mean is then a score of its own, with the sentences' means as units. The units of the deciding
+    score are labelled by its cuts, so that both agree.
 
     Args:
         scores: scores by the keys of ``scorers``.

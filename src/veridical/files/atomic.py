@@ -1,4 +1,4 @@
-"""Atomic file replacement: readers see the old or the new file, never a part."""
+"""Atomic file replacement: readers see the complete old or new file."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ _TRIES = 100
 def replacing(path: Path, *, private: bool = False, binary: bool = False) -> Iterator[IO[Any]]:
     """Open a new file that replaces ``path`` when the block ends without an error.
 
-    The draft is in the folder of ``path``, has a random name and is created exclusively, so a file
-    or link placed there by another user is never written to. If ``path`` is a link, the link itself
-    is replaced.
+    The draft is in the folder of ``path``, has a random name and is created exclusively. A file or
+    link placed there by another user is therefore never written to. If ``path`` is a link, the link
+    itself is replaced.
 
     Args:
         path: the file to replace or create.

@@ -144,8 +144,10 @@ def place_of(path: Path | str) -> Path | None:
 
 @contextmanager
 def writing(path: Path | str, *, binary: bool = False) -> Iterator[IO[Any]]:
-    """Open the output ``path``: a file is replaced atomically when the block ends without an error;
-    a device, a pipe or a descriptor is written directly.
+    """Open the output ``path``.
+
+    A file is replaced atomically when the block ends without an error. A device, a pipe or a
+    descriptor is written directly.
 
     Raises:
         UsageError: it cannot be written; the old content remains.

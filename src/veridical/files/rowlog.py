@@ -1,4 +1,6 @@
-"""Append-only row logs: one sealed JSON object per line, read in row order.
+"""Append-only row logs: sealed JSON objects, one per line.
+
+Lines are read in row order.
 
 A log is a file and, if rows had to be written again, later files whose lines replace earlier ones.
 Whole lines are appended in one write, so a kill leaves at most a torn last line. Every line has a
@@ -423,7 +425,7 @@ def _descriptor(path: Path, flags: int, mode: int) -> int:
 
 
 def _after_newline(file: BinaryIO, end: int) -> int:
-    """Return the position after the last newline before ``end``; 0 if there is none."""
+    """Return the position after the last newline before ``end``; 0 without one."""
     at = end
     while at > 0:
         step = min(at, _BLOCK)

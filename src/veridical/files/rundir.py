@@ -2,7 +2,7 @@
 
 ``results.jsonl`` is written in the order in which records finish. No record is admitted more than
 :data:`DISORDER` rows ahead of the oldest unfinished one, so a bounded buffer restores input order.
-Every line is sealed and bound to the run and to the scored record: a damaged or planted line is not
+Every line is sealed and bound to the run and to the scored record. A damaged or planted line is not
 used, and its row is run again. ``--retry-failed`` opens a new segment, whose lines replace earlier
 ones; written results are never altered. Retried row errors leave ``errors.jsonl``, which holds the
 first 10 000; ``errors.more.json`` counts further ones by cause.
@@ -139,7 +139,7 @@ class RunFiles:
         except (ValueError, OSError, AttributeError, RecursionError) as e:
             raise UsageError(
                 f"{self.path} is not a readable run directory: {self.path / _MANIFEST}: {e}; "
-                "check --fresh starts the run anew"
+                "check --fresh starts the run again"
             ) from None
         return dict(manifest)
 
@@ -191,8 +191,8 @@ class RunDirectory(RunFiles):
         fresh: remove and ignore everything that an earlier run left.
 
     Raises:
-        UsageError: it holds a run with another identity (the message lists differences), is used
-            by another process, or is not a run directory and not empty.
+        UsageError: it holds a run with another identity (the message lists differences). Or it is
+            used by another process, or is not a run directory and not empty.
     """
 
     def __init__(

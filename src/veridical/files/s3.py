@@ -1,8 +1,8 @@
 """S3-compatible object storage: addresses, and the clients of a bucket.
 
-Credentials and endpoint come only from the usual environment variables (``AWS_ACCESS_KEY_ID``,
-``AWS_SECRET_ACCESS_KEY``, ``AWS_SESSION_TOKEN``, ``AWS_REGION``, ``AWS_ENDPOINT_URL``; or those
-that a cluster sets for a role), never from an address.
+Credentials and endpoint come only from the usual environment variables, never from an address.
+These are ``AWS_ACCESS_KEY_ID``, ``AWS_SECRET_ACCESS_KEY``, ``AWS_SESSION_TOKEN``, ``AWS_REGION``,
+``AWS_ENDPOINT_URL``, or those that a cluster sets for a role.
 """
 
 from __future__ import annotations

@@ -58,7 +58,7 @@ def sealed_hex(digits: Any, *parts: str | bytes, purpose: str) -> bool:
 def local_secret() -> bytes:
     """Return this computer's secret, from the environment or else the user's configuration folder.
 
-    If that folder cannot be written, the secret is that of this process: fences hold, but calls of
+    If that folder cannot be written, the secret is that of this process. Fences hold, but calls of
     another run are not found in the journal.
 
     Raises:

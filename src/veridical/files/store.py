@@ -2,7 +2,7 @@
 
 Keys and positions are in sqlite (WAL); values are float arrays in an append-only file next to it.
 Bytes are appended and flushed before the row that points to them is committed, so a killed process
-leaves at worst unreachable bytes. Every value is sealed together with its key and shape: a value
+leaves at worst unreachable bytes. Every value is sealed together with its key and shape. A value
 that is damaged, or was not written by this computer, counts as absent.
 """
 

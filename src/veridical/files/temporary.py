@@ -25,7 +25,7 @@ _TRIES = 100
 class TemporaryFolder:
     """An empty folder that only its owner reads.
 
-    It is removed with this object, at the latest when the process ends; the folder of a killed
+    It is removed with this object, at the latest when the process ends. The folder of a killed
     process is removed by the next process.
 
     Args:

@@ -55,7 +55,7 @@ class Request:
                 raise UsageError(f"engine must be an Engine, not {engine!r}")
             engine.check_usable()
         options, engine_options = RunOptions(**run), EngineOptions(**of_engine)
-        engine_options.refuse_beside(engine)
+        engine_options.refuse_with(engine)
         corpus = options.corpus
         if not (corpus is None or isinstance(corpus, (str, Path)) or hasattr(corpus, "identity")):
             raise UsageError(f"corpus must be a path or a retriever, not {corpus!r}")

@@ -90,7 +90,7 @@ def tune(
     from veridical.engine.engine import Engine
 
     tuning, scoring, of_engine = split_options(options)
-    of_engine.refuse_beside(engine)
+    of_engine.refuse_with(engine)
     files = [*(inputs if isinstance(inputs, (list, tuple)) else [inputs]), tuning.labels]
     check_outputs(
         *(tuning.out, tuning.cascade),

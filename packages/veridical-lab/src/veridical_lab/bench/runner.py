@@ -94,7 +94,7 @@ def bench(
     names = several("suites", suites, (str,), f"the name of a suite ({', '.join(NAMES)})")
     loaded = [find_suite(name) for name in names]
     request, of_engine = Request.of(loaded, options)
-    of_engine.refuse_beside(engine)
+    of_engine.refuse_with(engine)
     paths = _paths(loaded, data)
     result = Bench(
         suite=", ".join(names),

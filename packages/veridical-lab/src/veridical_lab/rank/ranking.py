@@ -95,7 +95,7 @@ def rank(
     """
     of_rank, of_engine = split(options, RankOptions, EngineOptions)
     ranking, engine_options = RankOptions(**of_rank), EngineOptions(**of_engine)
-    engine_options.refuse_beside(engine)
+    engine_options.refuse_with(engine)
     inputs = inputs_of(several("answers", answers, (str, Path), "a path"))
     if by_labels(ranking):
         if not (ranking.three_way or ranking.suite == _GRADED):
