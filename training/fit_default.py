@@ -146,10 +146,11 @@ def read(
         spans = stating_sentences(record)
         if one.field in OF_SENTENCES:
             said = [
-                [default.said_of(scores[n], span, len(spans) == 1) for n in names] for span in spans
+                [default.sentence_risk(scores[n], span, len(spans) == 1) for n in names]
+                for span in spans
             ]
         else:
-            said = [[default.said_of_response(scores[n]) for n in names]]
+            said = [[default.response_risk(scores[n]) for n in names]]
         features.append(
             np.array(
                 [[np.nan if s is None else default.log_odds(s.risk) for s in row] for row in said]

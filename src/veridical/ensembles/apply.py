@@ -1,4 +1,7 @@
-"""Application of a tuned ensemble to risks, shared by scorer, tuning and drift check."""
+"""Application of a tuned ensemble to risks.
+
+It is shared by the scorer, tuning and the drift check.
+"""
 
 from __future__ import annotations
 

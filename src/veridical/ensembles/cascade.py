@@ -1,7 +1,7 @@
 """Cascades: cheap scorers first, expensive ones only for uncertain records.
 
 Tiers range from scorers without models to judges. After each tier, an ensemble of all scorers so
-far yields a calibrated risk, and a record with a low or high enough risk stops there. Tiers that do
+far yields a calibrated risk. A record with a low or high enough risk stops there. Tiers that do
 not pay off are left out. Figures of a learned cascade are on records that it was not learned from.
 """
 
@@ -73,8 +73,8 @@ def learn(
         count: folds of the out-of-fold figures.
 
     Raises:
-        UsageError: there are too few labels, all scorers are of one tier, sentences are graded
-            instead of responses, or the cost of a scorer is unknown.
+        UsageError: there are too few labels, all scorers are in one tier, sentences are graded
+            instead of responses, or a scorer's cost is unknown.
     """
     goal = goal or Goal()
     goal.check()
@@ -202,7 +202,7 @@ def _tiers(bound: Sequence[BoundScorer]) -> tuple[list[str], list[Columns]]:
     if len(names) < 2:
         raise UsageError(
             f"a cascade requires scorers of at least two tiers ({', '.join(TIERS)}); all of "
-            f"{', '.join(b.key for b in bound)} are of the tier {names[0]!r}"
+            f"{', '.join(b.key for b in bound)} are in the tier {names[0]!r}"
         )
     return names, [tuple(by_name[name]) for name in names]
 
@@ -254,7 +254,7 @@ def _exit(side: Sequence[float], place: int) -> float | None:
 
 
 def _sum(costs: Iterable[Cost]) -> Cost:
-    """Sum costs; an unknown item makes the sum unknown."""
+    """Add costs; an unknown item makes the sum unknown."""
     listed = list(costs)
     seconds = [c.seconds for c in listed]
     money = [c.money for c in listed]

@@ -1,7 +1,7 @@
-"""The file of a cascade: tiers of scorers, each an ensemble of all scorers so far.
+"""The file of a cascade.
 
-``veridical tune --cascade`` writes it, and the scorer ``cascade`` reads it. Like an ensemble's
-file, it is not trusted.
+A cascade has tiers of scorers, each an ensemble of all scorers so far. ``veridical tune --cascade``
+writes it, and the scorer ``cascade`` reads it. Like an ensemble's file, it is not trusted.
 """
 
 from __future__ import annotations
@@ -32,8 +32,11 @@ Amount = Annotated[float, Field(ge=0, le=1e12)]
 
 
 class Cost(UntrustedPart):
-    """Average cost of a record: ``seconds`` of models and processors, and ``money`` for LLM calls
-    in the currency of the endpoints' prices. None is unknown, which is never 0."""
+    """Average cost of a record. None is unknown, which is never 0.
+
+    ``seconds`` are those of models and processors. ``money`` is for LLM calls, in the currency of
+    the endpoints' prices.
+    """
 
     seconds: Amount | None
     money: Amount | None

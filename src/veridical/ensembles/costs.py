@@ -1,7 +1,7 @@
-"""Costs of scorers: seconds and money per record, measured on a few records.
+"""Costs of scorers: seconds and money per record, measured on some.
 
 A scorer's cost is what it adds to the scorers before it: an embedding or NLI verdict that one of
-them requested is free. Stored values of earlier runs do not count as free, but journaled LLM calls
+them requested is free. Stored values of earlier runs do not count as free. Journaled LLM calls
 are not repeated: their money is known from the journal, and their time from calls of this process.
 """
 
@@ -42,7 +42,7 @@ def measure(
     """Measure the mean cost per record of each scorer, by its key, in this order.
 
     Seconds are those inside the models' forwards, or of the processor for scorers without models.
-    They are None for a scorer that calls an LLM if this process made no such call; money is None if
+    They are None for a scorer that calls an LLM if this process made no such call. Money is None if
     prices or the tokens of an answer are unknown.
 
     Args:

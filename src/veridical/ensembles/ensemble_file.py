@@ -145,8 +145,11 @@ Parameters = Annotated[Logistic | Boosted | Famd, Field(discriminator="kind")]
 
 
 class Promise(UntrustedPart):
-    """Guarantee of a threshold: at most ``alpha`` of the accepted (risk <= ``threshold``) are
-    hallucinated, with probability 1 - ``delta``; or the reason why there is no guarantee."""
+    """Guarantee of a threshold, or the reason why there is no guarantee.
+
+    At most ``alpha`` of the accepted (risk <= ``threshold``) are hallucinated, with probability
+    1 - ``delta``.
+    """
 
     method: Literal["ltt", "crc"]
     alpha: Annotated[float, Field(gt=0, lt=1)]
@@ -238,8 +241,8 @@ class Reference(UntrustedPart):
     """Distribution of risks in tuning, for the drift check.
 
     For each component, and for ``ensemble``, it has quantiles at even steps from the least to the
-    largest, the share that was not scored, and the number of independent targets for which the
-    scored ones count (default: all).
+    largest. It also has the share that was not scored, and the number of independent targets for
+    which the scored ones count (default: all).
     """
 
     n: Count

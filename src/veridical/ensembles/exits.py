@@ -1,7 +1,7 @@
-"""Exits of a cascade: two thresholds per tier, with a bounded loss of AUROC.
+"""Exits of a cascade: thresholds per tier, with bounded loss of AUROC.
 
 A record with a risk after tier t of at most ``low[t]``, or at least ``high[t]``, stops there with
-that risk; the others continue to the next tier. AUROC compares records that stopped at different
+that risk. The others continue to the next tier. AUROC compares records that stopped at different
 tiers, so the risks of all tiers must be on one scale: probabilities.
 
 As thresholds close in, the cost falls, and AUROC with it. Neither is smooth, so there is no
@@ -44,8 +44,10 @@ class Exits:
 
 
 def newest(risks: Floats) -> Floats:
-    """Return (n, T) the final risk of each record if it stops at a tier: the latest of its risks,
-    0.5 if nothing was scored yet."""
+    """Return (n, T) the final risk of each record if it stops at a tier.
+
+    It is the latest of the record's risks; 0.5 if nothing was scored yet.
+    """
     latest = risks.copy()
     for t in range(1, latest.shape[1]):
         latest[:, t] = np.where(np.isnan(latest[:, t]), latest[:, t - 1], latest[:, t])
@@ -101,9 +103,11 @@ class ExitProblem:
         return member.astype(np.int64), len(units)
 
     def _placements(self, ranks: Ints, count: int) -> tuple[Floats, Floats]:
-        """Return for each hallucinated record the share of the others below it, for each other the
-        share of the hallucinated above it; ties count half. The mean of either is AUROC (DeLong
-        1988)."""
+        """Return the placements of records; the mean of either is AUROC (DeLong 1988).
+
+        For each hallucinated record it is the share of the others below it. For each other record
+        it is the share of the hallucinated above it. Ties count half.
+        """
         bad, good = (ranks[which] for which in self._kinds)
         others = np.bincount(good, minlength=count)
         worse = np.bincount(bad, minlength=count)
@@ -115,7 +119,7 @@ class ExitProblem:
         """Return the margin of records that stop at ``tier`` (n,).
 
         It is their AUROC, less ``keep`` times that of the full ensemble, less ``z`` standard errors
-        of this difference: DeLong's, for whole groups (Obuchowski 1997).
+        of this difference. The error is DeLong's, for whole groups (Obuchowski 1997).
         """
         under, over = self._placed(tier)
         under, over = under - self._least[0], over - self._least[1]
@@ -229,8 +233,11 @@ class _Search:
                 return
 
     def _cuts(self, exits: Exits, t: int, levels: int) -> Floats:
-        """Return ascending candidates for a threshold of tier ``t``: midway between neighbouring
-        risks of the records that reach it, at most ``levels``, evenly by rank."""
+        """Return ascending candidates for a threshold of tier ``t``.
+
+        They lie midway between neighbouring risks of the records that reach it: at most ``levels``,
+        evenly by rank.
+        """
         here = self.problem.risks[exits.stops(self.problem.risks) >= t, t]
         values = np.sort(here[~np.isnan(here)])
         if not len(values):

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 LEARNED = ("weighted", "logistic", "boosted", "famd")
-#: Objective of a threshold if the recipe's objective has none (eq. 22).
+#: Objective of a threshold if the recipe's objective needs no threshold (eq. 22).
 THRESHOLD_OBJECTIVE = "f1"
 #: Minimum right, and minimum hallucinated, targets of a stratum for its own fit.
 FEWEST = 20
@@ -239,7 +239,7 @@ def fit_one(
         )
     risk = fitted.calibrated(order[scored])
     if recipe.joint and fitted.threshold is not None:
-        # The cut was found on the scale before calibration, which keeps the order: the cut that
+        # The cut was found on the scale before calibration, which keeps the order. The cut that
         # separates the same answers lies between their calibrated risks.
         threshold = _carried(order[scored], risk, fitted.threshold)
     else:
@@ -289,8 +289,11 @@ def _model(graded: Graded, recipe: Recipe, start: Fitted | None = None) -> Fitte
 
 
 def promising(risks: Floats, labels: Floats) -> Ints:
-    """Return the components for a weight search: those with any score and, of more than
-    :data:`MOST`, those with the highest AUROC alone, without near copies of a better one."""
+    """Return the components for a weight search: those with any score.
+
+    Of more than :data:`MOST`, it returns those with the highest AUROC alone, without near copies of
+    a better one.
+    """
     from scipy.stats import rankdata
 
     from veridical.stats.metrics.ranking import auroc

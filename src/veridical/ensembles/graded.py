@@ -40,7 +40,7 @@ class Graded:
         risks: (n, k) from 0 to 1, 1 worst; NaN if not scored.
         labels: (n,) 1 hallucinated, 0 right.
         groups: (n,) number of the independent unit: targets of one unit are never separated.
-        strata: (n,) value of the field named by ``by``, "" if a record has none; None without
+        strata: (n,) value of the field named by ``by``, "" if a record lacks it; None without
             ``by``.
         rows: (n,) row of the input.
         level: kind of the targets.
@@ -155,9 +155,10 @@ def gather(
 ) -> tuple[Graded, dict[str, int]]:
     """Collect the graded answers of a finished run, and the reasons for left-out records.
 
-    Targets at level ``sentence`` are the records' ``unit_labels``. A scorer has there its risk of
-    the whole response and, if it has units, that of the unit with the same boundaries, or else the
-    highest risk of overlapping units (contract section 6).
+    Targets at level ``sentence`` are the records' ``unit_labels``. For each, a scorer has its risk
+    of the whole response. If it has units, it also has the risk of the unit with the same
+    boundaries. Without such a unit, it has the highest risk of overlapping units (contract
+    section 6).
 
     Args:
         by: field of ``meta`` with each record's stratum.
@@ -218,8 +219,10 @@ def gather(
 
 
 def every_sentence(results: RunResults, graded: Graded) -> Graded:
-    """Return all sentences of the records of ``graded``, labelled or not, with the risks of the
-    same scorers, as in ``check``; the labels are NaN."""
+    """Return all sentences of the records of ``graded``, labelled or not; the labels are NaN.
+
+    Risks are those of the same scorers, as in ``check``.
+    """
     at = dict(zip(graded.rows.tolist(), range(len(graded)), strict=True))
     by_name = {column[1]: column for column in _columns(results, "sentence")}
     columns = [by_name[name] for name in graded.scorers]
@@ -256,7 +259,7 @@ def _columns(results: RunResults, level: Level) -> list[tuple[str, str, Part]]:
 
 
 def stratum_of(record: Record, by: str) -> str:
-    """Return the value of the field ``by`` of a record's ``meta`` as text, "" if it has none.
+    """Return the value of the field ``by`` of a record's ``meta`` as text, "" without it.
 
     Raises:
         UsageError: it is not a text, number or bool.

@@ -31,11 +31,11 @@ def fit_logistic(risks: Floats, labels: Floats, degrees: Floats | None = None) -
     Args:
         risks: (n, k) from 0 to 1, NaN if not scored.
         labels: (n,) 0 or 1.
-        degrees: (n,) targets from 0 to 1 instead, if answers may be partly wrong: each counts as
+        degrees: (n,) targets from 0 to 1 instead, if answers may be partly wrong. Each counts as
             a wrong answer with that weight, and as a right one with the rest.
 
     Raises:
-        ValueError: the labels are of one class, or a component has no score.
+        ValueError: all labels have the same class, or a component has no score.
     """
     _check(risks, labels)
     mean = np.nanmean(risks, axis=0)
@@ -64,7 +64,7 @@ def fit_boosted(risks: Floats, labels: Floats, *, seed: int = 0) -> Boosted:
 
     Raises:
         UsageError: scikit-learn is not installed.
-        ValueError: the labels are of one class, or a component has no score.
+        ValueError: all labels have the same class, or a component has no score.
     """
     try:
         from sklearn.ensemble import HistGradientBoostingClassifier

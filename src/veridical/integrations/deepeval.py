@@ -18,7 +18,7 @@ def deepeval_metric(threshold: float = 0.5, **options: Any) -> BaseMetric:
     """Create a metric whose ``score`` is 1 - risk.
 
     It succeeds if the answer is supported or consistent and its score is at least ``threshold``. An
-    unchecked answer has the score 0 and fails: DeepEval ignores ``skipped`` metrics in a test's
+    unchecked answer has the score 0 and fails. DeepEval ignores ``skipped`` metrics in a test's
     outcome, so a test of nothing else would pass. Sources are ``retrieval_context``, else
     ``context``; without both, ``expected_output`` is the reference.
 

@@ -86,11 +86,11 @@ def server(engine: Engine, retriever: Retriever | None = None, **options: Any) -
 
     @served.tool(structured_output=False)  # type: ignore[untyped-decorator]
     async def check_answer(answer: Answer, sources: Sources, question: Question = None) -> str:
-        """Say of an answer whether the sources support it, sentence by sentence.
+        """Check whether the sources support an answer, sentence by sentence.
 
-        Gives verdict (supported, unclear, unsupported, contradicted or unchecked), risk (0 best,
-        1 worst) and the sentences that are not supported, the worst first, with what the
-        sources say.
+        Returns the verdict (supported, unclear, unsupported, contradicted or unchecked) and the
+        risk (0 best, 1 worst). Lists the sentences that are not supported, the worst first, with
+        the closest source text.
         """
         return told(await judged(answer, sources, question))
 

@@ -57,20 +57,20 @@ def _cuts(raw: Mapping[str, Any], strictness: Strictness, *, file: str | None) -
     cuts=_cuts,
 )
 async def cascade(record: Record, evidence: Evidence, *, file: CascadeFile | None = None) -> Score:
-    """Combine as few scorers as necessary into one risk: cheap ones first, expensive ones if
-    uncertain.
+    """Combine as few scorers as necessary into one risk, cheap ones first.
 
     Args:
         file: file written by ``veridical tune --cascade``.
 
     The scorers of a tier run concurrently. They and those of earlier tiers form a calibrated
     ensemble. A record stops if its risk is at most the tier's ``low``, or at least its ``high``;
-    later tiers are then not run. A component that is not scored is left out of its ensemble; if no
+    later tiers are then not run. A component that is not scored is left out of its ensemble. If no
     component with a weight is scored, the next tier is run.
 
     ``raw`` has the ``risk``, the ``tier`` at which the record stopped, the risk ``after`` each
-    tier, the file's version (``file``), the ``components``' risks, the ``weights`` used, and the
-    reasons for ``missing`` ones. Units are sentences, by the weights of the last tier.
+    tier, and the file's version (``file``). It also has the ``components``' risks, the ``weights``
+    used, and the reasons for ``missing`` ones. Units are sentences, by the weights of the last
+    tier.
 
     Raises:
         UsageError: no file is named, it is not a cascade or has changed, or its components differ

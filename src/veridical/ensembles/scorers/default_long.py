@@ -2,8 +2,8 @@
 
 The fits with samples are on short answers, for which each sample as a whole is compared with the
 answer. No sample entails a long answer as a whole, so that scorer gives all the same risk. Answers
-longer than the fitted ones use the label-free set for longer answers, whose mean quantile a
-logistic regression converts to the log-odds of being wrong.
+longer than the fitted ones use the label-free set for longer answers. A logistic regression
+converts its mean quantile to the log-odds of being wrong.
 """
 
 from __future__ import annotations

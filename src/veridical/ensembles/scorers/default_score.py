@@ -96,7 +96,7 @@ class _Members(NamedTuple):
         return {
             name: s
             for name, b in self.by_field[field].items()
-            if (s := default.said_of_response(self.scores[b.key])) is not None
+            if (s := default.response_risk(self.scores[b.key])) is not None
         }
 
     def said(self, field: Field, span: Span, alone: bool) -> dict[str, MemberRisk]:
@@ -104,7 +104,7 @@ class _Members(NamedTuple):
         return {
             name: s
             for name, b in self.by_field[field].items()
-            if (s := default.said_of(self.scores[b.key], span, alone)) is not None
+            if (s := default.sentence_risk(self.scores[b.key], span, alone)) is not None
         }
 
     def findings(self, field: Field | None, span: Span) -> list[Unit]:
@@ -364,7 +364,7 @@ def _judged_sentence(
     sentence: _Sentence, judge: Score, lead: Field | None, alone: bool
 ) -> _Sentence:
     """Combine a sentence's member risks with the judge's risk."""
-    said = default.said_of(judge, sentence.span, alone)
+    said = default.sentence_risk(judge, sentence.span, alone)
     if said is None:
         return sentence
     odds = default.with_judge(sentence.odds, default.log_odds(said.risk), lead)

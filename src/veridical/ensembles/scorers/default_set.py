@@ -1,9 +1,9 @@
 """Default ensemble: several scorers combined into one calibrated risk per sentence.
 
-``default.json`` has the members and logistic regressions of their log-odds, for each of this
-project's NLI models and each field for checking a record (contexts, reference, samples,
+``default.json`` has the members and logistic regressions of their log-odds. They are for each of
+this project's NLI models and each field for checking a record (contexts, reference, samples,
 log-probabilities). Other NLI models use the fits of the small one. If a member with a model is not
-scored, the fit without it is used: there is one fit per subset of these members, and one of the
+scored, the fit without it is used. There is one fit per subset of these members, and one of the
 lexical members alone. Lexical members are part of every fit, and add nothing if they have nothing
 to compare. ``python training/fit_default.py`` writes the file.
 """
@@ -281,8 +281,10 @@ def members_of(
 
 @cache
 def _calls(name: str, field: Field, language_model: str | None) -> tuple[BoundScorer, ...]:
-    """Return a scorer's calls for a field, also with ``against=auto`` if it has that. Empty for one
-    that needs a language model if there is none."""
+    """Return a scorer's calls for a field, also with ``against=auto`` if it has that.
+
+    Without a language model, a scorer that needs one has no calls.
+    """
     if name in READERS and language_model is None:
         return ()
     scorer = REGISTRY.get(name)
@@ -294,9 +296,11 @@ def _calls(name: str, field: Field, language_model: str | None) -> tuple[BoundSc
     return (REGISTRY.bind(name, given), explicit) if default == "auto" else (explicit,)
 
 
-def said_of(score: Score, sentence: Span, alone: bool) -> MemberRisk | None:
-    """Return a score's risk of a sentence: the worst of its units there or, for a scorer of whole
-    responses, its risk if the sentence is ``alone``. None without either."""
+def sentence_risk(score: Score, sentence: Span, alone: bool) -> MemberRisk | None:
+    """Return a score's risk of a sentence: that of the worst unit in it.
+
+    A scorer of whole responses has its risk if the sentence is ``alone``. None without either.
+    """
     if score.status != "scored" or score.risk is None:
         return None
     units = [u for u in score.units if u.level in ("sentence", "claim")]
@@ -316,14 +320,17 @@ def said_of(score: Score, sentence: Span, alone: bool) -> MemberRisk | None:
     return MemberRisk(worst.risk or 0.0, worst.label, worst.probabilities, worst.evidence)
 
 
-def said_of_response(score: Score) -> MemberRisk | None:
+def response_risk(score: Score) -> MemberRisk | None:
     """Return a score's risk of the whole response."""
     return MemberRisk(score.risk) if score.status == "scored" and score.risk is not None else None
 
 
 def restated(said: Mapping[str, MemberRisk], sentence: str) -> bool:
-    """Return True if all figures of a sentence are supported, one of them in another form than in
-    its source ("two hours" for "120 minutes") or as the result of a computation."""
+    """Return True if all figures of a sentence are supported, and one of them is not a copy.
+
+    That one has another form than in its source ("two hours" for "120 minutes"), or is the result
+    of a computation.
+    """
     figures = said.get(FIGURES)
     if figures is None or figures.label != FIGURES_FOUND:
         return False

@@ -158,7 +158,7 @@ async def ensemble(
         judge: also ask the run's LLM about each sentence (``statement_judge``); for ``default``
             only.
         language_model: a model that reads the answer without and with its sources
-            (``explained_surprisal``): for all fields of the default; in ``label_free`` for
+            (``explained_surprisal``). The default uses it for all fields, ``label_free`` for
             samples of longer responses.
         prior: expected share of wrong answers, in (0, 1); for ``default`` only. It shifts risks
             by odds, and changes no label.
@@ -174,21 +174,23 @@ async def ensemble(
 
     With contexts or reference, the response's risk is that of its worst sentence, and a sentence's
     risk that of the members. The fitted cuts (at the prior 0.5) label it ``entailment``,
-    ``unclear`` or ``neutral``, or ``contradiction`` if a source contradicts it and so does most of
-    the evidence against it. ``probabilities`` are those of entailment, neutral and contradiction,
-    and ``evidence`` begins with that of the deciding scorer. With samples or log-probabilities, the
-    response's risk is the members' risk of the whole response. With samples, a response of over 400
-    characters uses the label-free set for long ones, whose mean quantile a logistic regression
-    converts to a probability; a sentence's risk is the mean of its own and the whole.
+    ``unclear`` or ``neutral``. The label is ``contradiction`` if a source contradicts it and so
+    does most of the evidence against it. ``probabilities`` are those of entailment, neutral and
+    contradiction, and ``evidence`` begins with that of the deciding scorer. With samples or
+    log-probabilities, the response's risk is the members' risk of the whole response. With samples,
+    a response of over 400 characters uses the label-free set for long ones. A logistic regression
+    converts its mean quantile to a probability. A sentence's risk is then the mean of its own and
+    the whole.
 
     ``raw`` has the ``risk`` and the one at equal numbers (``even_risk``), and the ``nli`` model
     whose fits apply. ``judged`` is the basis: ``sources``, ``samples``, ``logprobs``, ``llm``, or
-    ``lexical`` if only words were compared. It has the fields used (``sets``, the leading one
-    first), the ``components``' risks, their ``weights`` (for long responses, shares of the mean)
-    and reasons for ``missing`` ones. If the response ``abstained``, the risk is 0 and no scorer is
-    run. The label-free sets and tuned ensembles have ``risk``, ``components``, ``weights`` and
-    ``missing``. The former also have ``sets``, the latter the version of the ``file``, the record's
-    ``stratum`` and, if tuned on sentences, the components' risks of each (``sentences``). An
+    ``lexical`` if only words were compared. ``sets`` are the fields used, the leading
+    one first. ``components`` are their risks, ``weights`` their weights (for long responses, shares
+    of the mean), ``missing`` the reasons for missing ones. If the response ``abstained``, the risk
+    is 0 and no scorer is run. The label-free sets and tuned ensembles have ``risk``,
+    ``components``, ``weights`` and ``missing``. The former also have ``sets``, the latter the
+    version of the ``file`` and the record's ``stratum``. If tuned on sentences, the latter have the
+    components' risks of each (``sentences``). An
     ensemble tuned on sentences returns their risks as tuned, and their mean for the response. A
     weighted one tuned on responses combines the components' sentences, uncalibrated; others have no
     sentences.

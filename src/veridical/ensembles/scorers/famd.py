@@ -62,7 +62,7 @@ async def famd(record: Record, evidence: Evidence, *, file: EnsembleFile | None 
     ``raw`` has the ``risk``, the ``components``' risks and the reasons for ``missing`` ones.
 
     Raises:
-        UsageError: no file is named, it is of another method or has changed, or its components
+        UsageError: no file is named, it is from another method or has changed, or its components
             differ from those it was fitted with.
         NotApplicable: no component applies.
         ModelError: no component is scored, and some failed.

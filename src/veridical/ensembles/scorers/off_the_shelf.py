@@ -1,7 +1,7 @@
 """Label-free scorer sets of the package.
 
-No labels are used: each scorer's risk becomes its quantile in a shipped table, and the set's
-weights are those of ``off_the_shelf.json`` (docs/evidence/default-fit.md has their origin).
+No labels are used. Each scorer's risk becomes its quantile in a shipped table. The set's weights
+are those of ``off_the_shelf.json`` (docs/evidence/default-fit.md has their origin).
 """
 
 from __future__ import annotations

@@ -29,8 +29,11 @@ _ODDS: Mapping[Strictness, float] = {"low": 2.0, "balanced": 1.0, "high": 0.5}
 
 
 def tuned_cuts(ensemble: Ensemble, stratum: str | None, strictness: Strictness) -> Cuts | None:
-    """Return the cuts of a tuned ensemble: its threshold and, for ``low`` and ``high``, that for
-    twice and half the cost of a false alarm. Risks that only ``low`` accepts are unclear."""
+    """Return the cuts of a tuned ensemble: its threshold, and those of the other strictnesses.
+
+    ``low`` has the threshold for twice the cost of a false alarm, ``high`` that for half of it.
+    Risks that only ``low`` accepts are unclear.
+    """
     threshold = ensemble.fit_of(stratum).threshold
     if threshold is None:
         return None

@@ -31,8 +31,8 @@ def wrong_values(
 ) -> list[Unit]:
     """Return the units of figures and names in ``sentence`` that surely differ from the sources.
 
-    A small whole number counts only next to a word that follows another number in the sources (``12
-    kg`` against ``15 kg``), as the sources may have it in words. A name counts only if answer and
+    A small whole number may be in the sources in words. It counts only next to a word that follows
+    another number in the sources (``12 kg`` against ``15 kg``). A name counts only if answer and
     sources are in the same language and none of its words is in the sources.
 
     Args:
