@@ -52,8 +52,8 @@ NOT_IMPERATIVE = CLAUSE_OPENINGS | _set(
 #: Verbs that end in "s" and are imperative all the same.
 ENDS_IN_S = _set(
     """
-    access address assess bias bypass compress cross discuss dismiss express focus guess harness
-    miss pass press process progress suppress toss
+    access address assess bias bypass compress cross decompress discuss dismiss express focus guess
+    harness miss pass press process progress suppress toss
     """
 )
 

@@ -1,4 +1,4 @@
-"""Rows of Arrow batches, read singly, so that a bad cell costs one row."""
+"""Row reader for Arrow batches; a bad cell affects one row."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Asynchronous calls for blocking callers: one loop per process, in its own thread.
+"""Asynchronous calls for blocking callers.
 
-A deadline over a whole HTTP exchange, with headers that may drip, requires a call that can be
-cancelled; a blocking call cannot.
+The process has one event loop for them, in its own thread. A deadline over a whole HTTP exchange,
+with headers that may drip, requires a call that can be cancelled; a blocking call cannot.
 """
 
 from __future__ import annotations

@@ -87,8 +87,10 @@ _ESCAPED = re.compile(_ESCAPE)
 
 
 def written_list(text: str) -> WrittenList | None:
-    """Return the list written in ``text``, as JSON or as Python prints a list of texts; None if the
-    text does not look like one."""
+    """Return the list written in ``text``; None if the text does not look like one.
+
+    It may be JSON, or have the form in which Python prints a list of texts.
+    """
     bare = text.strip()
     if not (bare.startswith("[") and bare.endswith("]")):
         return None

@@ -78,8 +78,10 @@ def as_row(value: Any) -> dict[str, Any] | RowProblem:
 
 
 def json_list(stream: BinaryIO, name: str, *, whole: bool = False) -> list[Any]:
-    """Return the rows of a JSON file: one list, an object with a single list of objects, or an
-    object of equally long lists (columns). With ``whole``, an object is one row.
+    """Return the rows of a JSON file.
+
+    The file has one list, an object with a single list of objects, or an object of equally long
+    lists (columns). With ``whole``, an object is one row.
 
     Raises:
         UsageError: the file has another structure, is not JSON, or is too large.
@@ -183,8 +185,11 @@ def csv_rows(
 
 
 def _delimiter(lines: Sequence[str], usual: str, field_of: Callable[[str], str | None]) -> str:
-    """Return the delimiter of a header: the usual one, unless another gives more columns with known
-    names, or several columns where the usual one gives one."""
+    """Return the delimiter of a header: the usual one, unless another fits better.
+
+    Another fits better if it gives more columns with known names, or several columns where the
+    usual one gives one.
+    """
 
     def columns(mark: str) -> tuple[int, bool]:
         try:

@@ -29,7 +29,7 @@ class Fetched:
     """Pieces of a file, in order of arrival.
 
     Attributes:
-        start: bytes of the file before the first piece: those that were to be left out, or 0 if
+        start: bytes of the file before the first piece. These are the bytes to leave out, or 0 if
             the server does not support ranges.
         size: bytes of the whole file as reported by the server; None if not reported.
     """

@@ -29,7 +29,7 @@ def with_images(
 
     Raises:
         RowProblem: an image is not such a URL or file, is too large, has another type, or is
-            combined with more than a text; the error names column and location.
+            combined with more than a text. The error names column and location.
     """
     response = fields.get("response")
     if isinstance(response, dict) and "image" in response:

@@ -134,8 +134,11 @@ _LONG_NAMES = sorted(name for name in FIELD_OF if len(name) >= _SHORT)
 
 @lru_cache(maxsize=4096)
 def known_alias(column: str) -> str | None:
-    """Return the field of which a name is an alias in lower case with underscores (``Ground
-    Truth``); None for other names, and for names common in metadata."""
+    """Return the field of which a name is an alias; None for other names.
+
+    Names are compared in lower case with underscores (``Ground Truth``). Names common in metadata
+    are not aliases.
+    """
     return _ALIAS_OF.get(plain_name(column))
 
 

@@ -1,7 +1,7 @@
 """Files in S3, read in place.
 
-Of Parquet, only the row groups of a shard are read; of line formats (JSONL, CSV, TSV, gzipped or
-not), everything from the beginning to the shard's end.
+Of Parquet, only the row groups of a shard are read. Of line formats, everything from the beginning
+to the shard's end is read: JSONL, CSV and TSV, gzipped or not.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Sources in the text of a prompt, as in an ordinary RAG call."""
+"""Extraction of sources from a prompt, as in a RAG call."""
 
 from __future__ import annotations
 

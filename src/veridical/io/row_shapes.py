@@ -1,4 +1,4 @@
-"""Row shapes of other tools: columns of lists, nested inputs and outputs, NaN."""
+"""Row shapes of other tools: list columns, nested inputs and outputs, NaN."""
 
 from __future__ import annotations
 

@@ -388,8 +388,8 @@ def open_source(
     """Open the records of ``inputs``.
 
     Args:
-        inputs: a path, several paths, or ``-`` for standard input; a list or other iterable of
-            dicts or records; a dict of equally long lists (columns); or a pandas, polars or
+        inputs: a path, several paths, or ``-`` for standard input. Or a list or other iterable of
+            dicts or records, a dict of equally long lists (columns), or a pandas, polars or
             pyarrow table. Files are JSONL, JSON (one list), CSV, TSV or Parquet by extension,
             else by content; text formats may be gzipped. ``s3://BUCKET/NAME`` is an object
             (Parquet, JSONL, CSV, TSV), ``s3://BUCKET/PREFIX/`` all objects below it.
@@ -398,8 +398,8 @@ def open_source(
         prompts: rows may lack the response; see :class:`~veridical.io.columns.Columns`.
 
     Raises:
-        UsageError: there is nothing to read, a file is missing or unreadable, a table has no
-            answer column, or a field or reader is unknown.
+        UsageError: there is no input, a file is missing or unreadable, a table has no answer
+            column, or a field or reader is unknown.
     """
     columns = Columns(mapping, prompts=prompts)
     shape = find_reader(reader) if reader is not None else None

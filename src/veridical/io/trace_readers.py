@@ -30,8 +30,8 @@ def otel(row: Row, index: int, *, system: bool = False) -> Iterable[Row | RowPro
     """Read OpenTelemetry spans with GenAI messages, as OTLP JSON or one span per row.
 
     Supported are messages in the attributes ``gen_ai.input.messages`` and
-    ``gen_ai.output.messages`` or events with these names, older events per message
-    (``gen_ai.user.message``, ``gen_ai.choice``), and the numbered attributes of OpenLLMetry and
+    ``gen_ai.output.messages``, or events with these names. Older events per message are supported
+    too (``gen_ai.user.message``, ``gen_ai.choice``), and the numbered attributes of OpenLLMetry and
     OpenInference. Spans without an answer yield no records.
     """
     for where, span in _spans(row):

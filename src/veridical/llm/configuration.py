@@ -55,9 +55,11 @@ def sections(kind: str, built_in: Mapping[str, BuiltIn]) -> dict[str, Section]:
 
     Sections of the current folder's file replace the user's own; a warning is issued once.
 
-    A file of the current folder may name three kinds of variables as keys: those that begin
-    with :data:`PROJECT_KEYS`; those in ``key_variables`` of ``[trust]`` in the user's own file, and
-    those that the user's own file or ``built_in`` names for the same scheme, host and port.
+    A file of the current folder may name three kinds of variables as keys:
+
+    - those that begin with :data:`PROJECT_KEYS`
+    - those in ``key_variables`` of ``[trust]`` in the user's own file
+    - those that the user's own file or ``built_in`` names for the same scheme, host and port
 
     Raises:
         UsageError: a file is not TOML, has a value instead of sections, or names a variable that it

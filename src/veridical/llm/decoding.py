@@ -1,7 +1,7 @@
 """Decoding methods: selection of the next token.
 
-The five of the Mirage study (Kulkarni 2025, section 2 and appendix C.3): greedy, beam search (b =
-3), ancestral sampling, top-k (k = 40) and top-p (p = 0.95).
+The methods are greedy, beam search (b = 3), ancestral sampling, top-k (k = 40) and top-p
+(p = 0.95). Source: the Mirage study (Kulkarni 2025, section 2 and appendix C.3).
 """
 
 from __future__ import annotations

@@ -23,8 +23,8 @@ class FakeLlm:
     """Chat model that answers from a script, without delay.
 
     Args:
-        answer: one of: the text of every answer; texts by a part of the conversation (the first
-            match wins; ``""`` matches all); or a function of the request, whose ``ordinal``
+        answer: the text of every answer; or texts by a part of the conversation (the first match
+            wins; ``""`` matches all). Or a function of the request, whose ``ordinal``
             distinguishes samples. The function may return an :class:`LlmError`.
         name: the endpoint's and the model's name. Two scripts under one name share a journal.
 

@@ -1,8 +1,8 @@
 """Journal of language model replies, so that none is paid for twice.
 
 One sqlite file (WAL), in which rows are inserted and never altered. A call is recorded before it is
-sent, with the worst-case cost of each attempt, and its reply is recorded before the caller gets it.
-So a process killed at any point leaves calls that are answered, failed or lost. A lost call may
+sent, with the worst-case cost of each attempt. Its reply is recorded before the caller gets it. So
+a process killed at any point leaves calls that are answered, failed or lost. A lost call may
 have been paid, and counts as paid at its worst case.
 
 Replies and sums of money are sealed (:mod:`veridical.files.seals`): a row that is damaged, or was

@@ -5,19 +5,19 @@ reject calls for either without saying which. So the limit that delayed the reje
 and the limit that delays waiting calls grows.
 
 - Slow start: while all slots are in use, slots at most double per round of calls and per
-  second, until a call is first rejected. Only then is there a rate. If one of the first few
-  dozen calls is rejected, slots only stop growing until a second rejection. Servers fail now
-  and then, and at a tiny load such a failure looks like a limit.
+  second. This ends when a call is first rejected. Only then is there a rate. If one of the
+  first few dozen calls is rejected, slots only stop growing until a second rejection. Servers
+  fail now and then, and at a tiny load such a failure looks like a limit.
 - A rejection (429, 503, 529) halves the limit, or cuts it by a fifth after a calm period. It
   does so once per episode: rejections of calls sent before the cut carry no information
   about the cut.
 - The share of those calls that were rejected shows how far above the limit they were. Within
   a second of the cut, growth is back just under the limit that follows.
-- After that, growth is 1 % per second, doubling every four seconds since the last cut, and
-  only while calls wait for the limit that grows.
+- After that, growth is 1 % per second, doubling every four seconds since the last cut. A
+  limit grows only while calls wait for it.
 - After several rejections in a row nothing is sent until the server's Retry-After is over.
   Then one call is sent, and its outcome decides.
-- Rejections that do not get rarer at a lower load have another cause: the cuts are undone and
+- Rejections that do not get rarer at a lower load have another cause. The cuts are undone and
   that share of rejections is accepted (:mod:`veridical.llm.rejections`).
 """
 

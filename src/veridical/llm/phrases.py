@@ -166,8 +166,8 @@ def label_anywhere(names: str) -> re.Pattern[str]:
 def own_quotes(names: str) -> re.Pattern[str]:
     """Return a pattern of quotation marks around the judge's own words.
 
-    These are a label at the beginning of a line with a short text, both optionally in marks, or a
-    first line that is one in marks.
+    These are a label at the beginning of a line with a short text, both optionally in marks. A
+    first line that is a short text in marks matches too.
     """
     value = rf"{_QUOTE}\s?[^\n\"`“”„«»「」『』]{{1,40}}?\s?{_QUOTE}"
     name = rf"{_QUOTE}?[*_]{{0,4}}{_OWN}(?:{names}){_QUOTE}?[*_]{{0,4}}{_QUOTE}?"

@@ -36,7 +36,7 @@ class _Block(NamedTuple):
 class RejectionNoise:
     """Detector of rejections that the load does not cause.
 
-    Calls are grouped in blocks. If the load is the cause and a share s of the calls is rejected,
+    Calls are grouped in blocks. Let a share s of the calls be rejected. If the load is the cause,
     no call is rejected below 1 - s of that load. If the share stays about the same there,
     load is not the cause.
     """

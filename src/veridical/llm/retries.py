@@ -80,7 +80,7 @@ class Attempts:
 
         A server's Retry-After is kept, plus up to a tenth or half a second, so that rejected calls
         do not return together. Without it, the delay doubles with each failure of the class, from
-        0.5 s to a minute; a random half to whole of it is used.
+        0.5 s to a minute. A random half to whole of it is used.
         """
         self.made += 1
         failed = self._failed[problem.trouble] = self._failed.get(problem.trouble, 0) + 1

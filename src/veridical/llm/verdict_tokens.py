@@ -54,7 +54,7 @@ def spread(
             is unknown too.
 
     Returns:
-        None if the tokens do not spell the text, needed alternatives are missing, their
+        The mass. None if the tokens do not spell the text, needed alternatives are missing, their
             probabilities exceed 1 in total, or no answer has any.
     """
     if isinstance(scale, Numbers) and not scale.whole:

@@ -66,11 +66,11 @@ def read_verdict(
     :mod:`veridical.llm.statements`). If the reply has token probabilities with alternatives, the
     value is the expected value over the answers' tokens at that place. This does not apply if
     ambiguous tokens have more probability than clear ones. A text without any mention of a verdict
-    still has one if its first token's probability is mostly on answers, and no explanation was to
-    come first.
+    still has one if its first token's probability is mostly on answers. This does not apply if an
+    explanation was to come first.
 
     Args:
-        explain: whether an explanation was requested too.
+        explain: True if an explanation was requested too.
         cut: only the first tokens of the reply were requested. If it is cut, its last word may have
             become anything, so only probabilities determine the verdict.
 

@@ -196,8 +196,8 @@ def _published(
 
     Raises:
         UsageError: an option has an unknown value.
-        ModelError: torch is missing, the checkpoint is unavailable or has another architecture, or
-            its answers to plain pairs do not fit the published order of its classes.
+        ModelError: torch is missing, or the checkpoint is unavailable or has another architecture.
+            Or its answers to plain pairs do not fit the published order of its classes.
     """
     place_options: dict[str, Any] = {"device": device, "threads": threads, **options}
     if family == "alignscore":

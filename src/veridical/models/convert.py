@@ -38,8 +38,8 @@ def convert(source: str, *, out: Path | None = None, backbone: str | None = None
 
     Args:
         source: a hub id or folder with ``pytorch_model.bin`` (or with safetensors, which are
-            copied); AlignScore's ``.ckpt``, as a file or as ``org/name/FILE.ckpt`` on the hub; or
-            ``alignscore-large`` or ``alignscore-base`` for the published ones.
+            copied). Or AlignScore's ``.ckpt``, as a file or as ``org/name/FILE.ckpt`` on the hub.
+            ``alignscore-large`` and ``alignscore-base`` are the published ones.
         out: the folder to create; default: one in the user's cache, which takes precedence over the
             hub for this name.
         backbone: hub id or folder with the configuration (AlignScore) and tokenizer of the

@@ -11,9 +11,9 @@ from veridical.errors import ModelError
 
 #: Bytes needed for each byte of weights while a model is loaded.
 _LOADED = 2
-#: Further address space of a runtime, and of each thread of forwards, of which
-#: there are as many as processors (measured with the embedded models on two: with less,
-#: allocations fail in the midst of the work, and some of these end the process).
+#: Further address space of a runtime, and of each thread of forwards. There are as many threads as
+#: processors. With less space, allocations fail during the work, and some of these end the process
+#: (measured with the embedded models on two processors).
 _SPACE, _SPACE_A_THREAD, _THREADS = 256 << 20, 256 << 20, 8
 #: The minimum of that which is used.
 _TOUCHED = 128 << 20

@@ -28,8 +28,8 @@ NOTE = (
 def fence(parts: Mapping[str, str], secret: bytes | None = None) -> dict[str, str]:
     """Return each text between tags with its name and code.
 
-    The code of a part depends only on its name and text, so prompts that share a part also share
-    its tokens (servers cache common prefixes). No code occurs in any of the parts.
+    The code of a part depends only on its name and text. Prompts that share a part therefore share
+    its tokens, and servers can cache common prefixes. No code occurs in any of the parts.
 
     Args:
         parts: name -> text. Names are ASCII identifiers.

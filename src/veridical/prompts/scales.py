@@ -27,7 +27,7 @@ class Choice(NamedTuple):
 class Choices:
     """A verdict scale of a few named answers.
 
-    ``best`` and ``worst`` are values, not names: the risk of a value is its distance from ``best``,
+    ``best`` and ``worst`` are values, not names. The risk of a value is its distance from ``best``,
     as a share of the distance to ``worst``.
     """
 

@@ -35,8 +35,11 @@ class ClaimFact(NamedTuple):
 
 
 def claims_of(score: Score) -> dict[str, Json] | None:
-    """Return the facts of a score's claims as a whole: True in ``abstained`` for a response that
-    declines, and ``left_out`` parts of a model's output. None if no claims were judged."""
+    """Return the facts of a score's claims as a whole; None if no claims were judged.
+
+    ``abstained`` is True for a response that declines to answer. ``left_out`` has the omitted parts
+    of a model's output.
+    """
     raw = score.raw if isinstance(score.raw, Mapping) else {}
     abstained = not score.units and raw.get("label") == "abstain"
     judged = bool(score.units) and all(
@@ -51,8 +54,9 @@ def claims_of(score: Score) -> dict[str, Json] | None:
 def claim_facts(score: Score) -> list[ClaimFact]:
     """Return the facts of each unit of a score with claims (see :func:`claims_of`).
 
-    Each has its verdict ``v`` and, where the scorer provides them, ``text`` (if it differs from the
-    unit's), ``triplet``, ``parts``, ``kind`` (number, date, name, other), ``conflict`` and ``why``.
+    Each has its verdict ``v`` and, if it differs from the unit's, its ``text``. Where the scorer
+    provides them, it also has ``triplet``, ``parts``, ``kind`` (number, date, name, other),
+    ``conflict`` and ``why``.
     """
     raw = score.raw if isinstance(score.raw, Mapping) else {}
     described = _list(raw.get("claims"))

@@ -1,8 +1,8 @@
 """Table of claim rates by model: supported, unsupported, contradicted.
 
 Rates of a response are the shares of its claims. Rates of a model are their means over the
-responses that make claims, and the share of all responses that decline to answer (Hu et al. 2024,
-RefChecker, appendix A.4).
+responses that make claims, and the share of all responses that decline to answer. Source: Hu et al.
+2024 (RefChecker), appendix A.4.
 """
 
 from __future__ import annotations
@@ -116,9 +116,9 @@ class _Counts:
 def share_interval(shares: Moments, trials: int) -> tuple[float, float] | tuple[None, None]:
     """Return the 95 % interval of a mean of n shares in [0, 1]; None for fewer than two shares.
 
-    It is Wilson's interval (1927) for the number of independent trials that the shares' variance
-    implies, at most ``trials`` (the effective sample size; Franco et al. 2019). Unlike the normal
-    approximation, it neither leaves [0, 1] nor shrinks to a point if all shares are 0 or 1.
+    It is Wilson's interval (1927) for the effective sample size (Franco et al. 2019). That is the
+    number of independent trials that the shares' variance implies, at most ``trials``. Unlike the
+    normal approximation, it neither leaves [0, 1] nor shrinks to a point if all shares are 0 or 1.
     """
     if shares.n < 2:
         return None, None

@@ -1,4 +1,4 @@
-"""Reports as blocks of text and tables, for a terminal or GitHub's Markdown.
+"""Reports as blocks of text and tables, for terminal or GitHub's Markdown.
 
 Texts are foreign and never markup. A block for only one of the two forms declares it.
 """
@@ -18,8 +18,8 @@ from rich.text import Text
 
 from veridical.report.formats import broken, one_line
 
-#: Styles of texts: ``name`` is a scorer's name or another name written like code, ``figures`` are
-#: our own, ``quote`` is foreign text, in which nothing is a link, a mention or markup.
+#: Styles of texts. ``name`` is a scorer's name or another name written like code, ``figures`` are
+#: our own. ``quote`` is foreign text, in which nothing is a link, a mention or markup.
 Style = Literal["", "name", "quote", "figures", "strong", "bad", "warn", "note", "dim"]
 Form = Literal["terminal", "markdown"]
 Severity = Literal["bad", "warn", "note"]

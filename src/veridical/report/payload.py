@@ -1,4 +1,4 @@
-"""Record data of the HTML report: index row, search text and detail object.
+"""Record data of the HTML report: index row, search text, detail object.
 
 All of it is plain JSON data. Nothing is cut silently: a text or list that is too long reports the
 size of the missing part.
@@ -121,9 +121,9 @@ def heat_map(raw: Any) -> dict[str, Json] | None:
     """Return the similarity matrix of a CheckEmbed-like raw value; None if it has no valid one.
 
     Args:
-        raw: an object with ``matrix`` (or ``cosine``), a square list of lists of numbers, and
-            optionally ``order`` (its labels), ``outlier`` (one number per answer or per sample)
-            and ``mean``, ``std``, ``frobenius``, directly or in an object ``cosine``.
+        raw: an object with ``matrix`` (or ``cosine``), a square list of lists of numbers.
+            Optional are ``order`` (its labels) and ``outlier`` (one number per answer or per
+            sample). Also ``mean``, ``std`` and ``frobenius``, directly or in an object ``cosine``.
     """
     if not isinstance(raw, Mapping):
         return None

@@ -1,7 +1,7 @@
 """Line charts as inline SVG, coloured by the page's style sheet.
 
-A drawing has classes instead of colours, so that it follows light and dark mode and needs no style
-attribute (the page's policy allows none). Series differ by colour, dash and marker. All text is
+A drawing has classes instead of colours. It then follows light and dark mode and needs no style
+attribute, which the page's policy forbids. Series differ by colour, dash and marker. All text is
 escaped.
 """
 

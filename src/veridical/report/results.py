@@ -96,19 +96,18 @@ class Results(RunResults):
         return table
 
     def to_arrow(self, *, wide: bool = False) -> pyarrow.Table:
-        """Return every row of the input, in order, with its own columns and the columns
-        ``verdict``, ``risk``, ``worst_sentence``, its first piece of ``evidence`` and ``error``.
+        """Return every row of the input, in order, with its own columns and those of the results.
 
-        A row that is not a valid record is ``unchecked``, with the reason in ``error``, as is an
-        answer that could not be checked. Rows that the run has not read (``limit``) have no
-        verdict. With a policy there is also a column ``decision``. If the input has a column with
-        such a name, the added one is called ``veridical_...``. Columns of a list or file with
+        Added are ``verdict``, ``risk``, ``worst_sentence``, its first piece of ``evidence``, and
+        ``error``. A row that is not a valid record is ``unchecked``, with the reason in ``error``,
+        as is an answer that could not be checked. Rows that the run has not read (``limit``) have
+        no verdict. With a policy there is also a column ``decision``. If the input has a column
+        with such a name, the added one is called ``veridical_...``. Columns of a list or file with
         several types are JSON text.
 
         Args:
             wide: add ``by``, ``decision``, and for each scorer its risk (the scorer's key),
-                ``.raw``,
-                ``.status`` and ``.reason``.
+                ``.raw``, ``.status`` and ``.reason``.
 
         Raises:
             UsageError: the input has changed, or has columns with both names.
@@ -120,7 +119,7 @@ class Results(RunResults):
     def to_pandas(self, *, wide: bool = False) -> pandas.DataFrame:
         """Return :meth:`to_arrow` as a pandas frame.
 
-        A checked pandas frame keeps its index, columns and types; for a frame of another kind, a
+        A checked pandas frame keeps its index, columns and types. For a frame of another kind, a
         list or a file, the index counts from 0.
 
         Raises:
@@ -229,8 +228,8 @@ class Results(RunResults):
     ) -> tuple[set[int] | None, str | None]:
         """Return the rows that a report shows (None: all) and their description.
 
-        They are all rows with the ``verdicts`` (or any verdict if there are none), if these are not
-        too many.
+        They are all rows with the ``verdicts`` (with any verdict if these are empty), unless there
+        are too many.
         """
         summary = self.summary()
         named = ", ".join(v for v in get_args(Verdict) if v in verdicts)

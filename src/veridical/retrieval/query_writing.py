@@ -55,7 +55,7 @@ class QueryWriter:
         chat: the model.
 
     Source: the retriever in the released code of Hu et al. 2024 (RefChecker), which shows the
-    response alone; here the record's question is shown too.
+    response alone. Here the record's question is shown too.
     """
 
     def __init__(self, chat: Chat) -> None:

@@ -106,7 +106,7 @@ class SearchService:
         key_env: environment variable with the key; None sends none.
         key_header: header for the key; ``Authorization`` adds ``Bearer``.
         results: path of the list of results in the reply: names and list indices, separated by full
-            stops; empty if the reply is the list.
+            stops. It is empty if the reply is the list.
         text: path of the text in a result. Several texts are joined by newlines.
         title, source, id: paths of these fields; None if they are missing.
         longest_query: maximum code points of a query; longer ones are truncated.

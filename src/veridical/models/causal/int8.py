@@ -56,9 +56,9 @@ class Int8Model:
         """Run one forward over (n, width) ``vectors`` of tokens that follow ``past``.
 
         Returns:
-            (n, width) vectors after the last layer; (layers + 1, width) the last token's before
-            each layer and after the last; and keys and values of all tokens, (1, groups, tokens,
-            head) for each layer.
+            The vectors after the last layer, (n, width). The last token's vectors before each
+            layer and after the last, (layers + 1, width). Keys and values of all tokens, (1,
+            groups, tokens, head) for each layer.
         """
         total = past[0].shape[2] + len(vectors)
         feeds: dict[str, Any] = {

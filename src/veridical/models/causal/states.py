@@ -20,9 +20,9 @@ _PROBE = ([1, 2, 3, 4, 5, 6], [6, 5, 4])  # token ids of texts for testing the h
 class LastStates:
     """Hidden states of the last token after each layer of a model.
 
-    Layers are numbered as in transformers: 0 is the input of the first layer, L the output of the
-    last one after the final norm. Hooks keep only the last token's states, so that the states of
-    all tokens are freed after the next layer.
+    Layers are numbered as in transformers. Layer 0 is the input of the first layer, L the output of
+    the last one after the final norm. Hooks keep only the last token's states, so that the states
+    of all tokens are freed after the next layer.
 
     Args:
         model: a causal language model of transformers, in evaluation mode.

@@ -47,14 +47,14 @@ class ReadWindower:
 
     Rules:
 
-    - A token across the boundary belongs to the text if its part of the prompt is white space
-      ("Answer: " and "Paris" make the token " Paris"); its offset is then 0. Otherwise prompt and
-      text are tokenised separately.
+    - A token across the boundary belongs to the text if its part of the prompt is white space, and
+      its offset is then 0. Example: "Answer: " and "Paris" make the token " Paris". Otherwise
+      prompt and text are tokenised separately.
     - Special tokens written out in the prompt are special, as chat templates need. In the text they
       are ordinary characters, and such a text is tokenised separately.
-    - The tokenizer's initial token (BOS) comes first, unless the prompt begins with it. A text
-      without a prompt gets the model's BOS, or else EOS, even if the tokenizer adds none, as its
-      first token needs a context.
+    - The tokenizer's initial token (BOS) comes first, unless the prompt begins with it. The
+      first token of a text without a prompt needs a context. It gets the model's BOS, or else EOS,
+      even if the tokenizer adds none.
     - White space outside the tokenizer's offsets belongs to the next token.
     - A text longer than ``max_length`` has several windows. Each except the first scores at most
       half a window, after the start token and as much context as fits.

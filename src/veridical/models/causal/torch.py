@@ -174,8 +174,8 @@ class TorchLanguageModel:
             options: dict[str, Any] = {}
             if self._selects:
                 options["logits_to_keep"] = torch.arange(begin, ids.shape[1], device=self._device)
-            # No mask: padding is to the right of all scored tokens, where a causal
-            # model does not look, and without one attention takes its fast path.
+            # No mask: padding is to the right of all scored tokens, where a causal model does not
+            # look. Without a mask, attention takes its fast path.
             logits = self._model(input_ids=inputs, use_cache=False, **options).logits
             if not self._selects:
                 logits = logits[:, begin:]

@@ -76,8 +76,8 @@ class AlignScoreNli(WindowedNli):
 
     Raises:
         UsageError: the mode is unknown.
-        ModelError: torch is missing, there is no such folder, it lacks tensors, or the answers to
-            plain pairs do not fit the published order of classes (aligned, neutral, contradict).
+        ModelError: torch is missing, there is no such folder, or it lacks tensors. Or the answers
+            to plain pairs do not fit the published order of classes (aligned, neutral, contradict).
     """
 
     def __init__(

@@ -21,11 +21,10 @@ def sentences_of(text: str) -> list[str]:
 
 
 def even_chunks(text: str, words: int = 350) -> list[str]:
-    """Split a text into chunks with equal numbers of sentences and about ``words`` words
-    (AlignScore).
+    """Split a text into chunks with equal numbers of sentences and about ``words`` words.
 
-    n sentences with m words give chunks of ``max(n // (m // words + 1), 1)`` sentences (Zha et al.
-    2023, section 3.3, and the code published with it), with a space between sentences.
+    n sentences with m words give chunks of ``max(n // (m // words + 1), 1)`` sentences, with a
+    space between sentences. Source: AlignScore (Zha et al. 2023, section 3.3, and its code).
     """
     sentences = sentences_of(text)
     size = max(len(sentences) // (len(text.split()) // words + 1), 1)

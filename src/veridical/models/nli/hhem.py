@@ -38,8 +38,8 @@ class HhemNli(WindowedNli):
     Thread-safe.
 
     Raises:
-        ModelError: torch is missing, the model is unavailable, lacks tensors or was trained with
-            another prompt, or its answers to plain pairs do not fit the published order.
+        ModelError: torch is missing, or the model is unavailable, lacks tensors or was trained
+            with another prompt. Or its answers to plain pairs do not fit the published order.
     """
 
     def __init__(self, name_or_path: str, **options: Unpack[loading.TorchOptions]) -> None:

@@ -46,8 +46,8 @@ class HttpNli(HttpBackEnd):
     Raises:
         UsageError: ``labels`` are not the classes of an NLI model, or the address or
             ``max_characters`` is invalid.
-        ModelError: on loading and from ``run``, if the server cannot be reached, refuses, or does
-            not return one probability for each class of each pair.
+        ModelError: on loading and from ``run``: the server cannot be reached, refuses, or does not
+            return one probability per class and pair.
     """
 
     def __init__(

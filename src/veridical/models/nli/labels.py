@@ -114,9 +114,9 @@ def settle(
 
     A given order is trusted. Labels that name the classes are accepted if the model's answers on
     :data:`PLAIN` agree. Without such labels, the answers of a three-way head alone decide. They
-    agree if the right class is the most probable one in at least five of six pairs (all four if
-    neutral pairs do not apply). Its mean probability must be at least 1/6 above chance. Without
-    labels, all six pairs must be right.
+    agree if the right class is the most probable one in at least five of six pairs. If neutral
+    pairs do not apply, it must be so in all four. Its mean probability must be at least 1/6 above
+    chance. Without labels, all six pairs must be right.
 
     Args:
         names: the model's labels, output 0 first; may be fewer than its outputs, or empty.

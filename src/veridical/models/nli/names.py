@@ -7,8 +7,8 @@ from typing import Any
 from veridical.core.model_names import ModelName
 from veridical.errors import unknown_name
 
-#: Names of published checkpoints for ``--nli`` and ``nli=``: the family, which determines the back
-#: end, and the hub id or the folder created by ``veridical models convert``.
+#: Published checkpoints for ``--nli`` and ``nli=``, by name. Each has the family, which determines
+#: the back end, and the hub id or the folder created by ``veridical models convert``.
 PUBLISHED = {
     "alignscore-large": ("alignscore", "alignscore-large"),
     "alignscore-base": ("alignscore", "alignscore-base"),

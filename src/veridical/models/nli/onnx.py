@@ -53,21 +53,21 @@ class OnnxNli(PairJudge):
 
     Args:
         threads: concurrent forwards; default: the processors available to this process.
-        labels: the model's classes in its own order, separated by commas; without them, the
+        labels: the model's classes in its own order, separated by commas. Without them, the
             configuration's labels are used and must fit its answers to plain pairs.
-        precision: ``float32``; ``int8``; or ``auto``: int8 if the folder has ``ranges.npz`` and the
-            processor sums products of 8-bit numbers exactly, else float32. int8 has weights and
-            activations of matrix products in 8 bits, with one scale per column of weights and per
-            row of activations. The graph is ``model.int8.onnx`` or converted on loading. It must
-            agree with float32 on the pairs of ``agreement.json``; this is measured before its first
-            use, unless ``ranges.npz`` confirms it. Its revision begins with ``int8-``. Windows are
-            then run one by one, as padding changes the last bits of sums, and a result must not
-            depend on other requests.
+        precision: ``float32``, ``int8`` or ``auto``. ``auto`` is int8 if the folder has
+            ``ranges.npz`` and the processor sums products of 8-bit numbers exactly, else float32.
+            In int8, weights and activations of matrix products have 8 bits, with one scale per
+            column of weights and per row of activations. The graph is ``model.int8.onnx`` or
+            converted on loading. It must agree with float32 on the pairs of
+            ``agreement.json``; this is measured before its first use, unless ``ranges.npz``
+            confirms it. Its revision begins with ``int8-``. Windows are then run one by one, as
+            padding changes the last bits of sums, and a result must not depend on other requests.
         languages: codes of the supported languages (``en``); None = any.
 
     Raises:
         UsageError: ``labels`` or ``precision`` is invalid.
-        ModelError: a file is missing or broken, the graph has no logits, the order of classes
+        ModelError: a file is missing or broken, or the graph has no logits. Or the order of classes
             cannot be determined, or int8 does not agree with float32.
     """
 

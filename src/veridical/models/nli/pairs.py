@@ -44,9 +44,9 @@ class Piece(NamedTuple):
         premise: back end's input of the premise.
         hypothesis: back end's input of the hypothesis.
         part: index of this piece of the hypothesis, from 0.
-        about: overlap of this premise window with the hypothesis: the shared terms (tokens or
-            words), each weighted by ln(windows / windows with the term); 0 if the premise has one
-            window.
+        about: overlap of this premise window with the hypothesis. It counts the shared terms
+            (tokens or words), each weighted by ln(windows / windows with the term). It is 0 if the
+            premise has one window.
         group: index of the hypothesis, if several are judged separately, from 0.
         words: words of the hypothesis, if the model marks wrong ones.
     """
@@ -107,7 +107,7 @@ def split(
 
     A span ends at a sentence end within an eighth of ``room`` of the target, else before a word.
     The next one repeats whole sentences, between one unit and a quarter of ``room``, as close to an
-    eighth as possible; without sentences it repeats an eighth.
+    eighth as possible. Without sentences it repeats an eighth.
 
     Args:
         sentences: positions at which a sentence begins, in order.
@@ -188,8 +188,8 @@ def merge(
     The windows of the premise are merged for one piece of the hypothesis. P(entailment) is the
     maximum, as a premise entails everything that a part of it entails. P(contradiction) is that of
     the closest window (:class:`Piece`), or the mean over ties; the maximum would grow with the
-    length of an unrelated premise. P(neutral) is the rest, and the three are scaled to sum to 1;
-    or, if ``capped``, P(entailment) stays and P(contradiction) is at most the rest.
+    length of an unrelated premise. P(neutral) is the rest, and the three are scaled to sum to 1.
+    If ``capped``, P(entailment) stays instead, and P(contradiction) is at most the rest.
 
     The pieces of the hypothesis are merged next. P(entailment) is the minimum, as all of it must
     follow, and P(contradiction) the maximum, as one false piece suffices; then as above.

@@ -50,14 +50,14 @@ class TorchNli(PairJudge, loading.TorchBackEnd):
     model is never run. Thread-safe.
 
     Args (in addition to :class:`~veridical.models.torch_loading.TorchBackEnd`):
-        labels: the model's classes in its own order, separated by commas; without them, its
-            configuration says so and its answers to plain pairs must agree.
+        labels: the model's classes in its own order, separated by commas. Without them, its
+            configuration must name them, and its answers to plain pairs must agree.
         recipe: of a published checkpoint.
 
     Raises:
         UsageError: ``labels`` are not the classes of an NLI model.
-        ModelError: torch is not installed, the model cannot be found or built or has no trained
-            classification head, or the order of its classes cannot be determined.
+        ModelError: torch is not installed, or the model cannot be found or built or has no trained
+            classification head. Or the order of its classes cannot be determined.
     """
 
     def __init__(

@@ -51,7 +51,7 @@ class Document:
 def read(entry: Entry) -> Iterator[Document | Skipped]:
     """Yield the documents of a file: one, or one per row.
 
-    A row of JSON lines has ``text`` (or ``contents``, ``content``, ``body``, ``passage``), and may
+    A row of JSON lines has ``text`` (or ``contents``, ``content``, ``body``, ``passage``). It may
     have ``id`` (``_id``, ``docid``, ``doc_id``; default: the line number) and ``title``.
 
     Raises:

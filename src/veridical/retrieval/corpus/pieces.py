@@ -16,8 +16,8 @@ _PART = 100_000
 def pieces(text: str, size: int = SIZE) -> Iterator[tuple[int, int]]:
     """Yield start and end of passages that together cover every sentence of ``text``.
 
-    They are those of :func:`veridical.text.passages.passages`, except that anything longer than ``2
-    size``, such as a table without a full stop, is split at white space, or anywhere without it.
+    They are those of :func:`veridical.text.passages.passages`. Anything longer than ``2 size``,
+    such as a table without a full stop, is split at white space, or anywhere without it.
     """
     for first, last in _parts(text):
         for passage in passages(text[first:last], size):

@@ -1,6 +1,6 @@
 """Passage search in a corpus index, by words and embeddings.
 
-The two rankings are merged by reciprocal rank fusion (Cormack, Clarke and Buettcher 2009): a
+The two rankings are merged by reciprocal rank fusion (Cormack, Clarke and Buettcher 2009). A
 passage's score is the sum of 1 / (60 + rank) over the rankings that contain it.
 """
 
