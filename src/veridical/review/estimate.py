@@ -1,15 +1,16 @@
 """Rate of hallucinated answers from a stratified sample, with an interval.
 
-Strata are quantiles of the run's own risk. Within a stratum, answers are drawn at random; the next
+Strata are quantiles of the run's own risk. Within a stratum, answers are drawn at random. The next
 label goes where it reduces the variance most (Neyman 1934, one label at a time). The spread of each
-stratum is shrunk towards that of one half, so that a few equal labels at the start do not end its
+stratum is shrunk towards that of one half. A few equal labels at the start then do not end its
 draws.
 
 The interval is Korn and Graubard's (1998): Clopper and Pearson's at the effective sample size. That
-is the size of a simple random sample with the same variance, times the squared ratio of the normal
-quantile to Student's at Satterthwaite's (1946) degrees of freedom. It is conservative. Choosing
-strata by labels, and stopping as soon as it is narrow, use up that margin: ``benchmarks/rate.py``
-measures its coverage.
+is the size of a simple random sample with the same variance, times a squared ratio. The ratio is
+that of the normal quantile to Student's at Satterthwaite's (1946) degrees of freedom. The interval
+is conservative. Choosing
+strata by labels, and stopping as soon as the interval is narrow, use up that margin:
+``benchmarks/rate.py`` measures its coverage.
 """
 
 from __future__ import annotations

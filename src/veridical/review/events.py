@@ -38,7 +38,7 @@ Offset = Annotated[int, Field(ge=0, le=2**31)]
 
 
 class SourceMark(BaseModel):
-    """Slice of a source: ``text`` is ``[start:end]`` of the source of this kind and index."""
+    """Slice of a source: ``text`` equals ``[start:end]`` of the source of this kind and index."""
 
     model_config = _FROZEN
     kind: Literal["context", "sample", "reference"]

@@ -180,8 +180,8 @@ Outcome = Literal["hallucinated", "right", "undecided", "no_statement"]
 def outcome(units: Iterable[FinalLabel]) -> Outcome:
     """Return the outcome of an answer.
 
-    It is hallucinated if a statement is contradicted or unsupported, else undecided if reviewers
-    disagree on a unit, and right if all statements are supported.
+    It is hallucinated if a statement is contradicted or unsupported. Otherwise it is undecided if
+    reviewers disagree on a unit, and right if all statements are supported.
     """
     labels = {unit.label for unit in units}
     if "contradicted" in labels or "says_nothing" in labels:

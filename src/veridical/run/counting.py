@@ -1,6 +1,7 @@
-"""Stand-ins for models in a dry run: they count requests and compute almost nothing.
+"""Stand-ins for models in a dry run.
 
-:func:`stand_in` selects the class for each kind of model.
+They count requests and compute almost nothing. :func:`stand_in` selects the class for each kind of
+model.
 """
 
 from __future__ import annotations

@@ -61,13 +61,14 @@ def dry_run(
     models or indexing a corpus, and LLM calls. If a scorer requests further checkpoint outputs
     depending on earlier ones, later rounds are counted as far as pretended texts lead.
 
-    ``llm`` has ``calls`` to be paid and ``journaled`` ones that are not, ``tokens_in`` by the
-    length of the texts, and ``tokens_out`` and ``cost`` for answers of maximum length. They are
-    None if there is no limit, or prices are unknown. ``tokens_cached`` of ``tokens_in`` need not be
-    read by a local llama.cpp model, because the previous prompt has the same beginning.
-    ``sampling`` (None if no prompt is answered) and ``scoring`` have the same figures for their
-    parts, and ``least`` (as ``calls``, ``tokens_in``, ``tokens_out``, ``cost``) if adaptive
-    sampling stops as early as possible; the other figures include all possible samples.
+    ``llm`` has ``calls`` to be paid and ``journaled`` ones that are not. ``tokens_in`` are
+    estimated from the length of the texts, ``tokens_out`` and ``cost`` for answers of maximum
+    length. They are None if there is no limit, or prices are unknown. ``tokens_cached`` of
+    ``tokens_in`` need not be read by a local llama.cpp model, because the previous prompt has the
+    same beginning. ``sampling`` (None if no prompt is answered) and ``scoring`` have the same
+    figures for their parts. Their ``least`` (``calls``, ``tokens_in``, ``tokens_out``, ``cost``)
+    applies if adaptive sampling stops as early as possible; the other figures include all possible
+    samples.
 
     ``again`` has ``calls``, ``tokens_in``, ``tokens_out`` and ``cost`` of possible repeated calls:
     one for each reply that should have a verdict.
@@ -77,9 +78,9 @@ def dry_run(
     need answers that do not exist yet. These count as one short sentence each, with the fewest
     samples, also in ``models``.
 
-    ``retrieval`` has distinct ``queries`` of a corpus or search service, the maximum ``pages``
-    fetched, and ``files``, ``documents``, ``passages`` and ``skipped`` of a corpus; None without a
-    ``corpus``. Calls that write queries are counted with those of scorers.
+    ``retrieval`` has distinct ``queries`` of a corpus or search service and the maximum ``pages``
+    fetched. It also has ``files``, ``documents``, ``passages`` and ``skipped`` of a corpus. It is
+    None without a ``corpus``. Calls that write queries are counted with those of scorers.
 
     ``steps`` are included in all figures, and each is listed with the ``answers`` that it scores
     and their minimum (``least``). The repaired answers are known if a scorer without a model finds

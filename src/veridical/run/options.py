@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from veridical.sampling.sampling import Sampling
 
 #: Tokens per second of models of ``veridical models get``, with several concurrent replies, on two
-#: cores that are shared with other work; on idle cores it is two or three times as fast.
+#: cores that are shared with other work. Idle cores are two or three times as fast.
 SPEEDS = {"local:smollm2": 20.0, "local:qwen-0.5b": 6.0, "local:qwen-1.5b": 3.0}
 #: Help of the option, shared by the classes that have it.
 PAPER_FORMS_HELP = (

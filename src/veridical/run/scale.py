@@ -84,12 +84,12 @@ def at_scale(
 
     Returns:
         ``records``; ``sample``, the records measured; ``cores`` of a machine and
-        ``measured_cores``; ``machines``, ``hours``, ``price`` and ``deferral`` in effect (None if
-        computed per choice, or not given); and ``choices``. A choice has ``name``,
+        ``measured_cores``. ``machines``, ``hours``, ``price`` and ``deferral`` in effect (None if
+        computed per choice, or not given). And ``choices``: each has ``name``,
         ``records_per_second`` of a machine, ``machine_hours``, ``machines``, ``hours``, ``cost``
-        (``machines``, ``llm``), ``llm`` (``calls``, ``tokens_in``, ``tokens_out``) and ``saves``:
-        None, or ``instead_of`` and the share saved of ``machine_hours`` and ``cost``. None is
-        unknown. LLM figures are maxima, as in the plan, without its ``again``.
+        (``machines``, ``llm``) and ``llm`` (``calls``, ``tokens_in``, ``tokens_out``). Its
+        ``saves`` is None, or ``instead_of`` and the share saved of ``machine_hours`` and ``cost``.
+        None is unknown. LLM figures are maxima, as in the plan, without its ``again``.
 
     Raises:
         UsageError: ``records`` is less than the sample, or the sample is empty.

@@ -9,8 +9,8 @@ from the ``most``, for any distribution, and
     K-_k = mean over c of prod_{i<=k} (1 + c (m_i - x_i) / (1 - m_i)),   c = 4/8, 5/8 .. 1,
     m_i  = (most * threshold - (x_1 + .. + x_{i-1})) / (most - i + 1)
 
-are non-negative supermartingales that start at 1 under "mean <= threshold" and under "mean >=
-threshold" respectively: m_i is the largest (smallest) possible mean of the rest. By Ville's
+are non-negative supermartingales that start at 1 under "mean <= threshold" and "mean >= threshold"
+respectively. m_i is the largest (smallest) possible mean of the rest. By Ville's
 inequality either reaches 1/alpha with probability at most alpha when its hypothesis is true, at any
 time. Sampling stops when one has and the mean so far lies on that side. So with probability at
 least 1 - alpha for each record, the decision is that of all ``most`` samples. (Waudby-Smith &

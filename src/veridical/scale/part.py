@@ -1,4 +1,4 @@
-"""Part of a scored shard: result lines in Parquet, and a JSON file.
+"""Part of a scored shard: result lines in Parquet, and JSON.
 
 The JSON file is written last: if both exist, the shard is done, and scoring it again is harmless.
 """

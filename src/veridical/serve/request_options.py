@@ -135,7 +135,7 @@ class Offers:
                 raise UsageError(f"the {kind} {visible(str(spec))!r} is not offered by this server")
         if None in engine.llms_of(task) and engine.llms.default is None:
             raise UsageError(
-                "a scorer requires an LLM, and this server has none; name other scorers"
+                "a scorer requires an LLM, and this server has no LLM; name other scorers"
             )
 
 

@@ -95,7 +95,7 @@ def run_app(
         drain: seconds that pending answers have.
         patience: seconds that a connection may take to send the head of a request.
         started: called with the address once requests are answered.
-        draining: called when the server is told to stop.
+        draining: called when the server receives the signal to stop.
 
     Returns:
         The exit code, 0.

@@ -105,8 +105,8 @@ def names_for(host: str, more: Iterable[str] = ()) -> Callable[[str], bool]:
     """Return a predicate of the names under which requests may address a server at ``host``.
 
     These are the loopback names, ``host`` itself, and ``more``. A server that listens on every
-    address (``0.0.0.0``, ``::``) accepts any address too: a page that rebinds a name of its own
-    sends a name, not an address, in the Host header.
+    address (``0.0.0.0``, ``::``) accepts any address too. This is safe: a page that rebinds a name
+    of its own sends a name, not an address, in the Host header.
     """
     names = {*LOOPBACK, host.lower(), *(name.lower().removesuffix(".") for name in more)}
     everywhere = host in ("0.0.0.0", "::")

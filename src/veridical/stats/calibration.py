@@ -147,7 +147,7 @@ def fit(method: str, risk: Floats, labels: Floats) -> Calibration:
 
     Raises:
         UsageError: there is no such method, a risk is outside [0, 1], a label is not a number, or
-            the answers are not of both classes.
+            all answers have one class.
     """
     if method not in METHODS:
         raise unknown_name("calibration", method, METHODS)
@@ -179,8 +179,8 @@ def assess(risk: Floats, labels: Floats) -> dict[str, Any]:
         risk, labels: as for :func:`fit`.
 
     Returns:
-        ``n`` and ``positive`` answers; ``ece``, ``mce``, ``brier`` and ``log_loss`` as in
-        :mod:`veridical.stats.metrics.calibration`, None if nothing is scored; ``bins`` of the
+        ``n`` and ``positive`` answers. ``ece``, ``mce``, ``brier`` and ``log_loss`` as in
+        :mod:`veridical.stats.metrics.calibration`; None if nothing is scored. ``bins`` of the
         reliability diagram (``low``, ``high``, ``n``, ``mean`` risk, ``rate`` of hallucinated).
 
     Raises:

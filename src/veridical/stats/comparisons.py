@@ -33,7 +33,7 @@ def delong(
     """Return the AUROC of two scorers and the two-sided p-value of their difference.
 
     The test is that of DeLong, DeLong and Clarke-Pearson (1988) with the variance of Obuchowski
-    (1997, Biometrics 53), in which the structural components are summed within a cluster. If every
+    (1997, Biometrics 53). The structural components are summed within a cluster. If every
     cluster is a single target, it is DeLong's own.
 
     Args:
@@ -42,8 +42,9 @@ def delong(
         groups: (n,) the cluster of each target; None if all are independent.
 
     Returns:
-        The areas and the p-value. It is NaN if the variance cannot be estimated: fewer than two
-        clusters with positives or with negatives, or a variance of zero although the areas differ.
+        The areas and the p-value. It is NaN if the variance cannot be estimated. There are then
+        fewer than two clusters with positives or with negatives, or the variance is zero although
+        the areas differ.
     """
     positive = truth >= 0.5
     m, n = int(positive.sum()), int((~positive).sum())
@@ -83,9 +84,9 @@ def bootstrap_p(differences: Floats, groups: int) -> float | None:
 
     It is ``2 min(share <= 0, share >= 0)``, at most 1: below 0.05 if the 95 % percentile interval
     excludes zero. B replicates cannot show a small p-value, but one that is corrected for many
-    pairs must be small. If fewer than 10 replicates lie beyond zero, the tail is therefore that of
-    Student's t with ``groups - 1`` degrees of freedom at mean / standard deviation of the
-    replicates, and at most 20 / B. Replicates that are equal but not zero give 1 / (B + 1).
+    pairs must be small. If fewer than 10 replicates lie beyond zero, the tail is that of
+    Student's t with ``groups - 1`` degrees of freedom, at most 20 / B. Its argument is mean /
+    standard deviation of the replicates. Replicates that are equal but not zero give 1 / (B + 1).
 
     None if the interval is undefined too.
     """
@@ -176,8 +177,8 @@ def compare(
             for a metric of labels.
 
     Returns:
-        Comparisons of all pairs; ranks (1 is best), best first, by replicate or, without any, by
-        value; and the :func:`cliques`, empty if nothing was tested. A scorer without a value has
+        Comparisons of all pairs. Ranks (1 is best), best first, by replicate or, without any, by
+        value. The :func:`cliques`, empty if nothing was tested. A scorer without a value has
         neither rank nor clique. All are empty for fewer than two scorers.
     """
     names = list(scores)

@@ -37,7 +37,7 @@ Method = Literal["ltt", "crc"]
 
 METHODS = ("ltt", "crc")
 _DIGITS = 6  # decimals of a risk; smaller differences are ties
-# The sequence starts where this many errors are allowed, if that is in the first quarter: a start
+# The sequence starts where this many errors are allowed, if that is in the first quarter. A start
 # at zero would end at the first error, a late one where the share is already too high.
 _MOST_ERRORS = 8
 _FIRST = 0.25
@@ -102,8 +102,8 @@ def guarantee(
     tests starts within a tie is its order drawn.
 
     Args:
-        risk: (n,) in [0, 1], of a scorer that was not fitted on these labels; NaN (not scored) is
-            left out (such an answer is never accepted).
+        risk: (n,) in [0, 1], of a scorer that was not fitted on these labels. NaN (not scored) is
+            left out; such an answer is never accepted.
         labels: (n,) at least 0.5 for hallucinated.
         alpha, delta: between 0 and 1; ``crc`` does not use delta.
         method: ltt or crc, see above.
@@ -261,8 +261,10 @@ def _crc(values: Floats, truth: Floats, alpha: float) -> Guarantee:
 
 
 def _accepting(ordered: Floats, k: int) -> float:
-    """Return the highest threshold, to 6 decimals, that accepts the first k, k >= 1, of the
-    ascending risks: the next risk is above it, whatever its last digits."""
+    """Return the highest threshold that accepts the first k, k >= 1, of the ascending risks.
+
+    It has 6 decimals. The next risk is above it, whatever its last digits.
+    """
     return 1.0 if k == len(ordered) else round(float(ordered[k]) - 10.0**-_DIGITS, _DIGITS)
 
 

@@ -1,6 +1,6 @@
 """Objectives of weights and thresholds: S and B of the tunable ensemble.
 
-A label is 1 for a hallucinated answer, a risk is in [0, 1] with 1 the worst, and an answer is
+A label is 1 for a hallucinated answer. A risk is in [0, 1] with 1 the worst. An answer is
 classified as hallucinated if ``risk >= threshold``. S needs no threshold (eq. 20 of "Black-Box
 Hallucination Detection: A Tunable Ensemble Approach"), B does (eq. 22 and 23). The figures are
 those of ``veridical bench``.

@@ -171,8 +171,10 @@ def detectable_share(flips: Flips, margin: float = 0.0) -> float | None:
 
 
 def detectable_mean(differences: Floats, groups: Ints, margin: float = 0.0) -> float | None:
-    """Return the smallest rise of a mean that such differences show in 8 of 10 cases, one-sided at
-    5 %; None for fewer than 5 groups, for which no swap is rare enough."""
+    """Return the smallest rise of a mean that such differences show in 8 of 10 cases.
+
+    The test is one-sided at 5 %. None for fewer than 5 groups, for which no swap is rare enough.
+    """
     groups = np.unique(groups, return_inverse=True)[1]
     if int(groups.max(initial=-1)) < 4:
         return None
@@ -209,8 +211,10 @@ def _normal_power(n: int, idle: float, rise: float, margin: float) -> float:
 
 
 def _variance(rises: float, falls: float, margin: float) -> float:
-    """Return the variance of one pair's difference, under the likeliest shares whose difference is
-    the margin (Tango 1998, eq. 7), given the shares of pairs that rise and fall."""
+    """Return the variance of one pair's difference, given the shares of pairs that rise and fall.
+
+    It is computed under the likeliest shares whose difference is the margin (Tango 1998, eq. 7).
+    """
     linear = -rises - falls + (2 - rises + falls) * margin
     root = math.sqrt(max(0.0, linear**2 + 8 * falls * margin * (1 - margin)))
     fall = (root - linear) / 4

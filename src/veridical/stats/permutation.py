@@ -27,10 +27,9 @@ def permutation(
     permutations: int,
     seed: int,
 ) -> float:
-    """Return the two-sided p-value of metric(a) - metric(b), by swapping the scorers for whole
-    groups.
+    """Return the two-sided p-value of metric(a) - metric(b), by swapping scorers in whole groups.
 
-    To be exchangeable, the two must share a scale: both are converted to mid-ranks over the targets
+    To be exchangeable, the two must share a scale. Both are converted to mid-ranks over the targets
     (for pearson, which ranks would change, to standard scores). ``p = (1 + hits) / (1 +
     permutations)``, where hits are permutations with a difference at least as large.
 

@@ -51,8 +51,8 @@ def best_threshold(
         positive: the positive class of ``f1`` and ``f_beta``: 1 is ``hallucinated``, 0
             ``correct``.
         min_precision: use the threshold of the highest recall of ``positive`` whose precision is
-            at least this, instead of an objective; if no threshold has it, the one at which nothing
-            is predicted ``positive``.
+            at least this, instead of an objective. If no threshold has it, use the one at which
+            nothing is predicted ``positive``.
 
     Raises:
         UsageError: there is no such objective, or beta is not a positive number.
@@ -93,13 +93,12 @@ def _precise(fn: Floats, tn: Floats, positive: Positive, least: float) -> int:
 
 
 def best_cuts(truth: Floats, risk: Floats, classes: int) -> Floats:
-    """Return (classes - 1,) ascending cut points with the highest macro-F1; a risk's class is the
-    number of cuts that it reaches.
+    """Return (classes - 1,) ascending cut points with the highest macro-F1.
 
-    A class's F1 depends only on the beginning and end of its stretch of the sorted risks, so
-    dynamic programming over the cut points finds the best: exactly for at most 1000 distinct risks,
-    else among 1000 evenly spaced ones. A truth of one class gives no information on cuts: the unit
-    interval is then cut evenly.
+    A risk's class is the number of cuts that it reaches. A class's F1 depends only on the beginning
+    and end of its stretch of the sorted risks. Dynamic programming over the cut points therefore
+    finds the best: exactly for at most 1000 distinct risks, else among 1000 evenly spaced ones. A
+    truth of one class gives no information on cuts: the unit interval is then cut evenly.
 
     Args:
         truth: (n,) class indices 0 .. classes - 1, ordered from low to high risk; NaN is left out.
@@ -175,8 +174,8 @@ def refitted(
 
     A threshold is as random as the sample to which it is applied. If the labels were held fixed, 95
     % intervals of the accuracy would cover it 60 to 80 times of 100. Thresholds are searched among
-    at most 200 cuts of the distinct risks, and lie midway between the risks that a resample's other
-    folds leave out. If those have one class only, everything is given that class.
+    at most 200 cuts of the distinct risks. They lie midway between the risks that a resample's
+    other folds leave out. If those have one class only, everything is given that class.
 
     Args:
         truth, risk: (n,), no NaN.

@@ -1,7 +1,7 @@
 """Ensemble weights on the simplex: combination of risks, and search.
 
-The search is by coordinate: one weight after another moves to the best of some candidates, while
-the others keep their proportions, in ever smaller steps. It climbs from equal weights, from the
+The search is by coordinate, in ever smaller steps. One weight after another moves to the best of
+some candidates, while the others keep their proportions. It climbs from equal weights, from the
 best component alone and from the best random draws.
 """
 
@@ -95,7 +95,7 @@ def search(
     An objective without a threshold is tuned by weights (eq. 20-21 of "Black-Box Hallucination
     Detection: A Tunable Ensemble Approach"); the threshold, which does not change its value, is
     then the best for F-beta (eq. 22). For one with a threshold, the weights are those of the best
-    AUROC and the threshold follows (eq. 20, then 22); ``joint`` searches both together (eq. 23).
+    AUROC and the threshold follows (eq. 20, then 22). ``joint`` searches both together (eq. 23).
 
     Of equally good weights, those with fewer components are preferred, then the middle ones. Rows
     without any score are left out. A row whose weighted components are not scored counts as 0.5, so
@@ -114,8 +114,8 @@ def search(
             weights, such as a resample.
 
     Raises:
-        UsageError: the objective is unknown or has no threshold to tune jointly; beta is not a
-            positive number; risks are not in [0, 1]; the scored rows are all of one label.
+        UsageError: the objective is unknown or has no threshold to tune jointly. Or beta is not a
+            positive number, risks are not in [0, 1], or all scored rows have the same label.
         ValueError: shapes differ.
     """
     chosen = objective_named(objective)
@@ -201,8 +201,8 @@ class _Landscape:
         """Return (m,) figures that depend only on the order of (m, n) risks."""
         order = np.argsort(-risk, axis=1)
         ordered = np.take_along_axis(risk, order, axis=1)
-        # number of positive predictions from the top at each row, and of correct ones; among tied
-        # rows only the last is a possible cut, and the others count the rows above them
+        # Number of positive predictions from the top at each row, and of correct ones. Among tied
+        # rows only the last is a possible cut, and the others count the rows above them.
         cut = np.ones(risk.shape, dtype=np.bool_)
         cut[:, :-1] = ordered[:, 1:] < ordered[:, :-1]
         number = np.arange(1, risk.shape[1] + 1, dtype=np.float64)

@@ -295,8 +295,8 @@ class _PieceOutcome:
     now: bool = False
 
 
-#: Item read from a stream: a piece with its pending outcome if its channel has text, or an event
-#: that is released as it is.
+#: Item read from a stream: a piece, with its pending outcome if its channel has text; or an event
+#: that is released unchanged.
 _Turn = tuple[Piece | bytes, "asyncio.Task[_PieceOutcome] | None"]
 
 

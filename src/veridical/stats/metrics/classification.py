@@ -174,11 +174,10 @@ def weighted_f1(table: Floats) -> Floats:
 
 @_quiet
 def mcc(table: Floats) -> Floats:
-    """Compute Matthews's correlation of true and predicted classes, for any number of them
-    (Gorodkin 2004).
+    """Compute Matthews's correlation of true and predicted classes, for any number of them.
 
-    In [-1, 1]; 0 if only one class was predicted, as in scikit-learn; NaN if only one is true,
-    since no predictions can then be distinguished.
+    It is in [-1, 1]; 0 if only one class was predicted, as in scikit-learn. It is NaN if only one
+    is true, since no predictions can then be distinguished. Source: Gorodkin 2004.
     """
     right, predicted, true = _sides(table)
     total = table.sum(axis=(-2, -1))

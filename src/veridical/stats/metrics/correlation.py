@@ -97,9 +97,10 @@ def _signed_pairs(x: Groups, y: Groups, weights: Floats) -> Floats:
     """Return pairs in the same order minus pairs in opposite order: (b,).
 
     Two different values of x, numbered from 0, share their high bits down to the bit where they
-    differ. Each pair is therefore visited once, at that bit, with one value in the left (bit 0) and
-    one in the right half of a block with equal higher bits. Sorted by (block, y), one cumulated sum
-    over the left halves yields the weight below and above each target of the right ones.
+    differ. Each pair is therefore visited once, at that bit. In a block with equal higher bits, one
+    value is then in the left half (bit 0) and one in the right half. Sorted by (block, y), one
+    cumulated sum over the left halves yields the weight below and above each target of the right
+    ones.
     """
     columns = np.ascontiguousarray(weights.T)
     signed = np.zeros(len(weights))

@@ -23,8 +23,8 @@ _BLOCK = 1 << 20  # maximum entries of a block of weights
 class Metric(Protocol):
     """A metric ``f(truth, score, weights=None)``: one value, or one per row of weights.
 
-    ``truth`` and ``score`` are (n,); ``weights`` (b, n) is the number of occurrences of each target
-    in each of b replicates, so that a weighted value is that of the repeated data. Undefined
+    ``truth`` and ``score`` are (n,). ``weights`` (b, n) is the number of occurrences of each target
+    in each of b replicates. A weighted value is that of the repeated data. Undefined
     values, and those of NaN inputs, are NaN.
     """
 
@@ -116,7 +116,7 @@ class Groups:
     of: NDArray[np.intp]
 
     def total(self, weights: Floats) -> Floats:
-        """Sum (b, n) weights by distinct value: (b, g)."""
+        """Add up (b, n) weights by distinct value: (b, g)."""
         return np.add.reduceat(weights[:, self.order], self.starts, axis=1)
 
 

@@ -2,7 +2,7 @@
 
 Truth is 0 or 1, a higher score is riskier. Targets with equal scores are never ordered: they count
 together. All areas are computed from the cumulated weights of positives and negatives, from the
-highest score down; with weights they are those of the repeated data.
+highest score down. With weights they are those of the repeated data.
 """
 
 from __future__ import annotations
