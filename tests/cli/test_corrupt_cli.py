@@ -34,7 +34,7 @@ def test_from_right_answers_to_a_benchmark_and_an_ensemble(folder: Path) -> None
     )
     assert made.returncode == 0, made.stderr
     said = " ".join(made.stderr.split())
-    assert "12 right answers and 24 wrong twins (12 figure, 12 negation): labelled.jsonl" in said
+    assert "12 right answers and 24 wrong variants (12 figure, 12 negation): labelled.jsonl" in said
     first = (folder / "labelled.jsonl").read_bytes()
     assert len(first.splitlines()) == 36
 

@@ -114,7 +114,7 @@ def test_names() -> None:
 
 
 def test_joined_sentences() -> None:
-    (mine,) = edits("It rained.", random.Random(0), told=["The road was closed."])
+    (mine,) = edits("It rained.", random.Random(0), others=["The road was closed."])
     assert mine.text == "It rained, and the road was closed."
     assert (mine.rule, mine.label, mine.back, mine.keeps) == ("splice", *SAME, True)
     (other,) = edits("It rained.", random.Random(0), foreign=["Ada sang."])

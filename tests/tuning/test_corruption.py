@@ -1,4 +1,4 @@
-"""Wrong twins of right answers: labels, spans and kinds against the texts themselves."""
+"""Wrong variants of right answers: labels, spans and kinds against the texts themselves."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ def test_every_kind_that_a_rule_has_is_a_kind_of_the_contract() -> None:
 def test_twins_differ_from_the_right_answer_only_in_the_marked_characters() -> None:
     rows = made()
     right = {row["id"]: row for row in rows if row["label"] == 0}
-    twins = [row for row in rows if row["label"] == 1]
-    assert set(right) == {"r0", "r1", "r2"} and len(twins) > 20
-    assert {row["edit_kind"] for row in twins} == set(BY_RULE)
-    for row in twins:
+    variants = [row for row in rows if row["label"] == 1]
+    assert set(right) == {"r0", "r1", "r2"} and len(variants) > 20
+    assert {row["edit_kind"] for row in variants} == set(BY_RULE)
+    for row in variants:
         before = right[row["id"].split("/")[0]]
         ((start, end),) = [(u["start"], u["end"]) for u in row["unit_labels"] if u["label"]]
         text, was = row["response"], before["response"]
@@ -68,9 +68,9 @@ def test_the_words_are_those_of_the_rules() -> None:
 
 def test_a_removed_word_is_marked_at_the_word_before_it() -> None:
     record = Record(row=0, response="The bridge was not open.", contexts=["It was shut."])
-    _, twin = Corruption(("negation",), 1).rows([record])
-    assert twin["response"] == "The bridge was open." and twin["edit_was"] == " not"
-    assert twin["unit_labels"] == [{"start": 11, "end": 14, "label": 1}]
+    _, variant = Corruption(("negation",), 1).rows([record])
+    assert variant["response"] == "The bridge was open." and variant["edit_was"] == " not"
+    assert variant["unit_labels"] == [{"start": 11, "end": 14, "label": 1}]
 
 
 def test_seeded_limited_and_balanced() -> None:
@@ -90,11 +90,11 @@ def test_wrong_answers_bad_rows_and_answers_without_an_edit_are_counted() -> Non
         Record(row=3, response="It has 30 rooms.", label=0, meta={"team": "a"}),
     ]
     corruption = Corruption(("figure",), 1)
-    right, twin = corruption.rows(rows)
+    right, variant = corruption.rows(rows)
     assert (corruption.wrong, corruption.without, corruption.right) == (1, 1, 1)
     assert corruption.errors == [bad]
-    assert right["group"] == twin["group"] == "3"  # resampled together, without a prompt
-    assert right["team"] == twin["team"] == "a"
+    assert right["group"] == variant["group"] == "3"  # resampled together, without a prompt
+    assert right["team"] == variant["team"] == "a"
 
 
 def test_what_may_be_right_is_not_called_wrong() -> None:

@@ -1,4 +1,4 @@
-"""Wrong twins by a model: what is asked, and which replies are used."""
+"""Wrong variants by a model: what is asked, and which replies are used."""
 
 from __future__ import annotations
 
@@ -60,11 +60,11 @@ def test_replies_are_used_where_they_change_one_place() -> None:
         rows = list(corruption.rows([record]))
         engine.llms.leave(account)
     by_model = [row for row in rows if row["edit_by"] == "fake"]
-    (twin,) = by_model
-    assert twin["response"] == TEXT.replace("because", "although")
-    assert (twin["edit_kind"], twin["edit_was"]) == ("relation", "because")
-    ((start, end),) = [(u["start"], u["end"]) for u in twin["unit_labels"] if u["label"]]
-    assert twin["response"][start:end] == "although"
+    (variant,) = by_model
+    assert variant["response"] == TEXT.replace("because", "although")
+    assert (variant["edit_kind"], variant["edit_was"]) == ("relation", "because")
+    ((start, end),) = [(u["start"], u["end"]) for u in variant["unit_labels"] if u["label"]]
+    assert variant["response"][start:end] == "although"
     assert editor.rejected == {
         "no error of the kind": 1,
         "malformed": 1,

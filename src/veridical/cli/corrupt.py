@@ -99,8 +99,8 @@ def _editor(options: CorruptOptions) -> Iterator[Editor | None]:
 
 
 def _lines(made: Corruption, out: Path) -> Iterator[str]:
-    twins = ", ".join(f"{count:,} {kind}" for kind, count in made.made.most_common())
-    yield f"{made.right:,} right answers and {made.made.total():,} wrong twins ({twins}): {out}"
+    kinds = ", ".join(f"{count:,} {kind}" for kind, count in made.made.most_common())
+    yield f"{made.right:,} right answers and {made.made.total():,} wrong variants ({kinds}): {out}"
     yield from _left_out(made)
     if made.editor is not None and made.editor.rejected:
         reasons = ", ".join(f"{n:,} {why}" for why, n in made.editor.rejected.most_common())

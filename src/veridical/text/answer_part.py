@@ -20,10 +20,10 @@ def part_finder(spec: str) -> Callable[[str], str | None]:
     A blank part counts as None.
 
     Args:
-        spec: ``regex:PATTERN`` (the first match: its first matching group, or all of it),
-            ``number`` (after an answer marker, else the last one; "1,200.0" is "1200"), or
-            ``json:FIELD`` (of the first JSON object with it, alone or within other text; ``FIELD``
-            may be a path, ``a.b.0``; null counts as missing).
+        spec: one of three forms. ``regex:PATTERN`` is the first match: its first matching group,
+            or all of it. ``number`` is the one after an answer marker, else the last one; "1,200.0"
+            is "1200". ``json:FIELD`` is the field in the first JSON object with it, alone or within
+            other text. ``FIELD`` may be a path, ``a.b.0``; null counts as missing.
 
     Raises:
         ValueError: ``spec`` has another form, or the pattern is invalid.

@@ -74,7 +74,7 @@ class Facts:
     def find(self, sentences: Sequence[tuple[int, int]]) -> list[list[Fact]]:
         """Return the facts of each sentence ``(start, end)`` in order.
 
-        A single capitalised word at the start of a sentence is a name only if it is part of a name
+        A single capitalised word that starts a sentence is a name only if it is part of a name
         elsewhere in the text.
         """
         spans = self.spans

@@ -17,7 +17,7 @@ class Passage(NamedTuple):
     """A window of a text; offsets of its sentences are the text's.
 
     ``text == whole[start:end]``, and likewise for its sentences. Rows of tables and values of JSON
-    and similar formats are verbalised with their names instead; the window's text is then its
+    and similar formats are verbalised with their names instead. The window's text is then its
     sentences, each a paragraph.
     """
 

@@ -47,7 +47,7 @@ _NOT = (
     r"(?:does not|doesn't|do not|don't|did not|didn't|never|nowhere|fails? to|failed to|cannot|"
     r"can't|omits? to|neglects? to)"
 )
-#: Verbs that only say that something is told.
+#: Verbs that only say that something is stated.
 _TELL = (
     r"(?:mention|say|state|specif(?:y|ie)|tell|explain|discuss|address|clarif(?:y|ie)|indicate|"
     r"elaborate|describe|detail|touch(?:e)? (?:on|upon)|refer to|go(?:e)? into|speak (?:of|about|"

@@ -154,7 +154,7 @@ _RESULTS = re.compile(
     r"(?:thus |thereby |hence )?(?:making|allowing|letting|enabling|causing) (?!.{0,80}\b(?:"
     r"impossible|unclear|uncertain|unknown|hard|difficult|answer\w*|tell|say|know|determine)\b)"
 )
-#: "Whether dogs are allowed, the text does not say."
+#: Openings such as "Whether dogs are allowed, the text does not say."
 _ASKED_FIRST = re.compile(
     r"\W*(?:whether|how|who|what|why|where|which|ob|wann|wie|wo|wer|warum|was|welche\w*|of|hoe|"
     r"wanneer|waar|hoeveel|si|se|combien|quand|cuánto|cuándo|dónde|quanto|quando|dove|onde)\b"

@@ -2,8 +2,8 @@
 
 Boundaries come from ``sentencex`` (Wikimedia, MIT): abbreviations, initials, decimals, quotes and
 the full stops of many scripts. This module adds blank lines with white space, Unicode line
-separators, headings, introducing lines, list markers, bracketed sentences, and the full stops of
-Khmer, Tibetan, Balinese and Tai Tham.
+separators, headings, introducing lines, list markers and bracketed sentences. It also adds the full
+stops of Khmer, Tibetan, Balinese and Tai Tham.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ _BRACKETED = re.compile(
 #: A single list marker belongs to the sentence after it.
 _MARKER = re.compile(r"\s*\(?(?:\d{1,3}|[A-Za-z])[.)][^\S\n]*")
 _HEADING = re.compile(r"^[^\S\n]*\#{1,6}[^\S\n][^\n]*\n", re.MULTILINE)
-#: Ends of a text at which the library splits although no sentence ends: before small letters and
-#: digits, and after a determiner also before capitals.
+#: Ends of a text at which the library splits although no sentence ends. It does so before small
+#: letters and digits, and after a determiner also before capitals.
 _ABBREVIATED = re.compile(
     r"(?:(?<=\W)|^)(?:approx|appr|max|min|avg|temp|incl|excl|vol|vols|eqs?|secs?|figs?|tabs?|chs?|"
     r"nos?|nrs?|ext|tel|est|ed|eds|pp?|cf|resp|wt|ht|qty|ref|refs|mon|tues?|wed|thurs?|thu|fri|sat|"
@@ -69,10 +69,10 @@ _PICTURE = re.compile(
 _SPACE = re.compile(r"[^\S\n\r\t ]")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 #: The library's time is quadratic in a long paragraph with many quotes, brackets and lines, or
-#: without spaces. Such paragraphs, and very long ones, are passed to it in pieces that end with a
-#: sentence, this far at least from the piece's end and outside of quotes and brackets, if possible.
-#: Pieces are longer than ordinary paragraphs, as matching of quotes depends on all of them in a
-#: paragraph.
+#: without spaces. Such paragraphs, and very long ones, are passed to it in pieces. A piece ends
+#: with a sentence if possible, this far at least from the piece's end and outside of quotes and
+#: brackets. Pieces are longer than ordinary paragraphs, as matching of quotes depends on all of
+#: them in a paragraph.
 _PIECE = 10_000
 _MAX_PARAGRAPH_CHARACTERS = 32_000  # passed whole, if it is easy
 _MAX_HARD_CHARACTERS = 1_000  # quotes, brackets and lines in it, or a run without a space

@@ -133,8 +133,6 @@ def _core(words: Iterable[str], asked: set[str]) -> list[str]:
     """Return the content words that are not in the question.
 
     If all are in it, return all content words, and without any all words.
-
-    If there are none, return all content words, and without any all words.
     """
     words = list(words)
     content = [w for w in words if w not in _PLAIN_WORDS]

@@ -181,7 +181,7 @@ class AskedQuestion(AskingClause):
                 return None
             clause = self._clause_at(subject)
             return self._join(tuple(clause)) if clause else None
-        # "Who is older, A or B?": without the options the subject is asked for
+        # "Who is older, A or B?": without the options the question is about the subject
         words = self.words[:place]
         if not words or place < len(self.words) - 1:
             return None

@@ -53,15 +53,19 @@ def token_spans(tokens: Sequence[str], text: str) -> list[TokenSpan]:
     """Return the spans of the tokens that take part in ``text``, in order.
 
     Together they cover all of it, except an end that no token spells. A server that stops within
-    a character drops the token, but the text keeps what stood before the cut in that token: white
-    space, or characters beyond ASCII, whose bytes tokenizers join across characters.
+    a character drops the token, but the text keeps the part of that token before the cut. This part
+    is white space, or characters beyond ASCII, whose bytes tokenizers join across characters.
 
-    Supported are plain strings; ``\\xNN`` escapes, with or without ``bytes:`` before them;
-    byte-level BPE pieces ("Ġthe"); SentencePiece pieces ("▁the", "<0xE2>"); and strings with
-    U+FFFD, or nothing, for characters that are spread over several tokens.
+    Supported are:
+
+    - plain strings
+    - ``\\xNN`` escapes, with or without ``bytes:`` before them
+    - byte-level BPE pieces ("Ġthe")
+    - SentencePiece pieces ("▁the", "<0xE2>")
+    - strings with U+FFFD, or nothing, for characters that are spread over several tokens
 
     At both ends of the list, stripped white space, empty tokens and special tokens such as
-    ``<|im_end|>`` are skipped; inside, empty tokens without a part of a character are skipped. A
+    ``<|im_end|>`` are skipped. Inside, empty tokens without a part of a character are skipped. A
     partly stripped token covers the rest.
 
     Raises:
@@ -220,8 +224,9 @@ def _of_bytes(placed: list[tuple[int, int, int]], goal: bytes) -> list[TokenSpan
 def _place_lost(tokens: Sequence[str], text: str) -> list[TokenSpan] | None:
     """Place tokens with characters that a server could not decode.
 
-    A run of U+FFFD and empty tokens represents one or more characters beyond ASCII, with at least
-    as many bytes as tokens in the run. The fewest characters that allow the rest to match are used.
+    A run of U+FFFD and empty tokens represents one or more characters beyond ASCII. Together they
+    have at least as many bytes as the run has tokens. The fewest characters that allow the rest to
+    match are used.
     """
     first, last = _bounds(tokens, text)
     pieces: list[tuple[int, str | None]] = []  # (token, literal or None if lost)

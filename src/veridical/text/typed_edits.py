@@ -1,7 +1,7 @@
 """Typed edits of a sentence: changed facts, and paraphrases.
 
-An edit is a text, its changed characters, and two labels of natural-language inference. One is of
-the edited text given the original, the other of the original given the edited text. So each gives
+An edit is a text, its changed characters, and two labels of natural-language inference. One labels
+the edited text given the original, the other the original given the edited text. So each gives
 pairs with either text as the truth, and marks the wrong words exactly. Each rule (:data:`KINDS`)
 has edits that keep the meaning (``entailment`` in both directions) and edits that do not. Rules use
 words only, without parsing; the caller supplies names.
@@ -89,19 +89,19 @@ def edits(
     sentence: str,
     rng: random.Random,
     names: Sequence[Name] = (),
-    told: Sequence[str] = (),
+    others: Sequence[str] = (),
     foreign: Sequence[str] = (),
 ) -> list[Edited]:
     """Return every edit of a sentence by any rule, in the order of the rules.
 
     Args:
         names: names of the surrounding text, this sentence included.
-        told: other sentences of the same text, which stay true when joined to this one.
+        others: other sentences of the same text, which stay true when joined to this one.
         foreign: sentences of other texts, which make an unsupported statement when joined.
     """
     found = [e for rule in RULES for e in rule(sentence, rng)]
     found += [*_names(sentence, rng, names), *_relations(sentence, names)]
-    found += [*_splices(sentence, told, SAME), *_splices(sentence, foreign, ("neutral", None))]
+    found += [*_splices(sentence, others, SAME), *_splices(sentence, foreign, ("neutral", None))]
     good = {e.text: e for e in found if e.text != sentence}
     return list(good.values())
 

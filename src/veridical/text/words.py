@@ -24,8 +24,8 @@ _MEMO_LENGTH = 40
 _MEMO_SIZE = 1 << 16  # pieces per generation
 #: Maximum look-back of suffix patterns, which keeps stripping linear in the piece.
 _TAIL = 16
-#: Minimum characters of a core that is not an abbreviation, and an address only by its scheme:
-#: comparing it with their forms after each stripped character would not be linear.
+#: Minimum characters of a core that is not an abbreviation, and an address only by its scheme.
+#: Comparing it with their forms after each stripped character would not be linear.
 _LONG = 500
 
 _LETTER = r"[^\W\d_]"

@@ -1,4 +1,4 @@
-"""Wrong twins of right answers: typed edits, with exact spans."""
+"""Wrong variants of right answers: typed edits, with exact spans."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ _UNSTATED = ("not_entailment", "not_entailment")
 _WORD = re.compile(r"\w+")
 
 
-class Twin(NamedTuple):
+class WrongVariant(NamedTuple):
     """A wrong answer made from a right one.
 
     Attributes:
         span: the wrong characters of ``text``.
-        was: the characters of the right answer in their place.
+        was: the characters of the right answer that they replace.
         by: ``rule``, or the model that wrote it.
     """
 
@@ -49,8 +49,8 @@ class Twin(NamedTuple):
     by: str
 
 
-class TwinWriter(Protocol):
-    """A model that writes twins.
+class VariantWriter(Protocol):
+    """A model that writes variants.
 
     Attributes:
         rejected: replies that could not be used, by reason.
@@ -58,8 +58,10 @@ class TwinWriter(Protocol):
 
     rejected: Counter[str]
 
-    def twins(self, record: Record, kinds: Sequence[FindingKind], rng: random.Random) -> list[Twin]:
-        """Return at most one twin for each kind."""
+    def variants(
+        self, record: Record, kinds: Sequence[FindingKind], rng: random.Random
+    ) -> list[WrongVariant]:
+        """Return at most one variant for each kind."""
         ...
 
 
@@ -89,12 +91,12 @@ def kinds_of(names: str | None, llm: bool) -> tuple[FindingKind, ...]:
 
 @dataclass
 class Corruption:
-    """The right answers of an input and their wrong twins, and how many there are.
+    """The right answers of an input and their wrong variants, and how many there are.
 
     Attributes:
         kinds: kinds of edits to make.
-        n: maximum twins of an answer by the rules, and as many by ``editor``.
-        made: twins by kind.
+        n: maximum variants of an answer by the rules, and as many by ``editor``.
+        made: variants by kind.
         right: right answers written.
         without: right answers that no edit applies to.
         wrong: records left out because their label says hallucinated.
@@ -104,18 +106,18 @@ class Corruption:
     kinds: Sequence[FindingKind]
     n: int
     seed: int = 0
-    editor: TwinWriter | None = None
+    editor: VariantWriter | None = None
     made: Counter[str] = field(default_factory=Counter)
     right: int = 0
     without: int = 0
     wrong: int = 0
     errors: list[RowError] = field(default_factory=list)
-    _told: deque[tuple[str, str]] = field(
+    _earlier: deque[tuple[str, str]] = field(
         default_factory=lambda: deque(maxlen=_MAX_FOREIGN_SENTENCES)
     )
 
     def rows(self, records: Iterable[Record | RowError]) -> Iterator[dict[str, Any]]:
-        """Yield each right answer as a labelled record, then its twins."""
+        """Yield each right answer as a labelled record, then its variants."""
         for record in records:
             if isinstance(record, RowError):
                 self.errors.append(record)
@@ -127,54 +129,56 @@ class Corruption:
     def _of(self, record: Record) -> Iterator[dict[str, Any]]:
         rng = random.Random(f"{self.seed}/{record.row}")
         found = self._by_rule(record, rng)
-        twins = self._drawn(found, rng)
+        variants = self._drawn(found, rng)
         if self.editor is not None:
-            twins += self.editor.twins(record, self._rarest(self.kinds, rng)[: self.n], rng)
+            variants += self.editor.variants(record, self._rarest(self.kinds, rng)[: self.n], rng)
         right = record.sentences
-        self._told += ((str(record.prompt), s.text) for s in right)
-        if not twins:
+        self._earlier += ((str(record.prompt), s.text) for s in right)
+        if not variants:
             self.without += 1
             return
         self.right += 1
         units = [{"start": s.start, "end": s.end, "label": 0} for s in right]
         yield _row(record, None, {"response": record.response, "label": 0, "unit_labels": units})
         numbers: Counter[str] = Counter()
-        for twin in twins:
-            self.made[twin.kind] += 1
-            numbers[twin.kind] += 1
-            fields = {"response": twin.text, "label": 1, "unit_labels": _labels(record, twin)}
-            told = {"edit_kind": twin.kind, "edit_was": twin.was, "edit_by": twin.by}
-            yield _row(record, f"{twin.kind}-{numbers[twin.kind]}", {**fields, **told})
+        for variant in variants:
+            self.made[variant.kind] += 1
+            numbers[variant.kind] += 1
+            fields = {"response": variant.text, "label": 1, "unit_labels": _labels(record, variant)}
+            edit = {"edit_kind": variant.kind, "edit_was": variant.was, "edit_by": variant.by}
+            yield _row(record, f"{variant.kind}-{numbers[variant.kind]}", {**fields, **edit})
 
-    def _drawn(self, found: dict[str, list[Twin]], rng: random.Random) -> list[Twin]:
-        """Draw up to ``n`` twins, of the kinds that are rare so far first."""
-        drawn: list[Twin] = []
+    def _drawn(
+        self, found: dict[str, list[WrongVariant]], rng: random.Random
+    ) -> list[WrongVariant]:
+        """Draw up to ``n`` variants, of the kinds that are rare so far first."""
+        drawn: list[WrongVariant] = []
         while len(drawn) < self.n and found:
             for kind in self._rarest(list(found), rng)[: self.n - len(drawn)]:
-                twins = found[kind]
-                drawn.append(twins.pop(rng.randrange(len(twins))))
-                if not twins:
+                variants = found[kind]
+                drawn.append(variants.pop(rng.randrange(len(variants))))
+                if not variants:
                     del found[kind]
         return drawn
 
     def _rarest(self, kinds: Sequence[Any], rng: random.Random) -> list[Any]:
         return sorted(rng.sample(kinds, len(kinds)), key=lambda kind: self.made[kind])
 
-    def _by_rule(self, record: Record, rng: random.Random) -> dict[str, list[Twin]]:
+    def _by_rule(self, record: Record, rng: random.Random) -> dict[str, list[WrongVariant]]:
         """Return the wrong edits of a record's sentences by kind."""
         names = _names([record.answer, *(c.text for c in record.contexts)])
         sources = "\n".join(c.text for c in record.contexts)
         others = [
             text
-            for prompt, text in self._told
+            for prompt, text in self._earlier
             if prompt != str(record.prompt) and text not in sources
         ]
         foreign = rng.sample(others, min(3, len(others)))
-        found: dict[str, list[Twin]] = {}
+        found: dict[str, list[WrongVariant]] = {}
         for sentence in record.sentences:
             for edit in edits(sentence.text, rng, names, foreign=foreign):
                 if edit.kind in self.kinds and _is_wrong(edit, sentence.text):
-                    found.setdefault(edit.kind, []).append(_twin(record, sentence, edit))
+                    found.setdefault(edit.kind, []).append(_variant(record, sentence, edit))
         return found
 
 
@@ -193,12 +197,12 @@ def _is_wrong(edit: Edited, sentence: str) -> bool:
     return (edit.label, edit.back) == OPPOSED
 
 
-def _twin(record: Record, sentence: Span, edit: Edited) -> Twin:
+def _variant(record: Record, sentence: Span, edit: Edited) -> WrongVariant:
     text = record.response[: sentence.start] + edit.text + record.response[sentence.end :]
     start, end = _marked(edit)
     was = " … ".join(sentence.text[a:b] for a, b in edit.was)
     span = Span(sentence.start + start, sentence.start + end, edit.text[start:end])
-    return Twin(edit.kind, text, span, was, "rule")
+    return WrongVariant(edit.kind, text, span, was, "rule")
 
 
 def _marked(edit: Edited) -> tuple[int, int]:
@@ -224,15 +228,15 @@ def _names(texts: Sequence[str]) -> list[Name]:
     return names
 
 
-def _labels(record: Record, twin: Twin) -> list[dict[str, Any]]:
+def _labels(record: Record, variant: WrongVariant) -> list[dict[str, Any]]:
     """Return unit labels: the wrong characters, and the sentences without them."""
-    shift = len(twin.text) - len(record.response)
-    labels = [{"start": twin.span.start, "end": twin.span.end, "label": 1}]
+    shift = len(variant.text) - len(record.response)
+    labels = [{"start": variant.span.start, "end": variant.span.end, "label": 1}]
     for sentence in record.sentences:
         start, end = sentence.start, sentence.end
-        if end <= twin.span.start:
+        if end <= variant.span.start:
             labels.append({"start": start, "end": end, "label": 0})
-        elif start + shift >= twin.span.end:
+        elif start + shift >= variant.span.end:
             labels.append({"start": start + shift, "end": end + shift, "label": 0})
     return sorted(labels, key=lambda label: label["start"])
 
@@ -241,12 +245,12 @@ _KEPT = {"prompt", "contexts", "reference", "samples"}
 _NO_EDIT = {"edit_kind": None, "edit_was": None, "edit_by": None}
 
 
-def _row(record: Record, twin: str | None, more: dict[str, Any]) -> dict[str, Any]:
-    """Return a row of the output: the record's own fields and columns, and ``more``."""
+def _row(record: Record, variant: str | None, extra: dict[str, Any]) -> dict[str, Any]:
+    """Return a row of the output: the record's own fields and columns, and ``extra``."""
     number = record.row if record.id is None else record.id
-    row: dict[str, Any] = {"id": number if twin is None else f"{number}/{twin}"}
+    row: dict[str, Any] = {"id": number if variant is None else f"{number}/{variant}"}
     row |= record.model_dump(include=_KEPT, exclude_defaults=True, mode="json")
     row |= record.meta
     if not record.prompt:
         row.setdefault("group", str(number))
-    return {**row, **_NO_EDIT, **more}
+    return {**row, **_NO_EDIT, **extra}

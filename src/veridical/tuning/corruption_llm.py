@@ -1,4 +1,4 @@
-"""Wrong twins that a language model writes."""
+"""Wrong variants that a language model writes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from veridical.core.messages import ChatRequest, LlmError, Reply
 from veridical.llm.structured import read_json
 from veridical.prompts import load_prompt
 from veridical.text.spans import FindingKind, Span
-from veridical.tuning.corruption import Twin
+from veridical.tuning.corruption import WrongVariant
 
 if TYPE_CHECKING:
     from veridical.core.records import Record
@@ -40,14 +40,14 @@ _MEANINGS: dict[FindingKind, str] = {
     "computed": "a sum, difference, share or other computed value that is wrong",
     "other": "another fact changed, such as a quantifier, a cause or a condition",
 }
-_TOKENS = 64  # of a reply besides its sentence
+_TOKENS = 64  # of a reply, in addition to its sentence
 _MAX_CHANGED_SHARE = 0.6
 _PIECE = re.compile(r"\w+|[^\w\s]")
 
 
 @dataclass
 class Editor:
-    """A language model that writes wrong twins.
+    """A language model that writes wrong variants.
 
     Attributes:
         model: its name.
@@ -60,8 +60,10 @@ class Editor:
     submit: Callable[[Coroutine[Any, Any, Any]], Future[Any]]
     rejected: Counter[str] = field(default_factory=Counter)
 
-    def twins(self, record: Record, kinds: Sequence[FindingKind], rng: random.Random) -> list[Twin]:
-        """Return a twin for each kind, of a random sentence each, where the model makes one.
+    def variants(
+        self, record: Record, kinds: Sequence[FindingKind], rng: random.Random
+    ) -> list[WrongVariant]:
+        """Return a variant for each kind, of a random sentence each, where the model makes one.
 
         Raises:
             LlmError: the budget is spent.
@@ -72,16 +74,16 @@ class Editor:
         chosen = [(kind, rng.choice(sentences)) for kind in kinds]
         requests = [_request(record, sentence, kind) for kind, sentence in chosen]
         replies = self.submit(self.service.chat_each(requests, self.account)).result()
-        found: dict[str, Twin] = {}
+        found: dict[str, WrongVariant] = {}
         for (kind, sentence), reply in zip(chosen, replies, strict=True):
-            twin = self._read(record, sentence, kind, reply)
-            if twin is not None:
-                found.setdefault(twin.text, twin)
+            variant = self._read(record, sentence, kind, reply)
+            if variant is not None:
+                found.setdefault(variant.text, variant)
         return list(found.values())
 
     def _read(
         self, record: Record, sentence: Span, kind: FindingKind, reply: Reply | LlmError
-    ) -> Twin | None:
+    ) -> WrongVariant | None:
         try:
             if isinstance(reply, LlmError):
                 raise reply
@@ -98,7 +100,7 @@ class Editor:
         (start, end), was = change
         span = Span(sentence.start + start, sentence.start + end, text[start:end])
         whole = record.response[: sentence.start] + text + record.response[sentence.end :]
-        return Twin(kind, whole, span, was, self.model)
+        return WrongVariant(kind, whole, span, was, self.model)
 
 
 def changed(before: str, after: str) -> tuple[tuple[int, int], str] | None:

@@ -1,9 +1,9 @@
 """Sampling designs of labelled answers, and the inferences that they allow.
 
-``veridical review --export`` writes the design of each label: ``draw`` is ``random`` (a simple
-random draw of the run), ``neyman`` (a random draw within strata of the risk, each with its
-``draw_probability``), or ``chosen`` (by its risk, or by a person). A guarantee requires labels of
-answers like those to which it applies, so it uses ``random`` draws only.
+``veridical review --export`` writes the design of each label as ``draw``. ``random`` is a simple
+random draw of the run. ``neyman`` is a random draw within strata of the risk, each with its
+``draw_probability``. ``chosen`` was selected by its risk, or by a person. A guarantee requires
+labels of answers like those to which it applies, so it uses ``random`` draws only.
 """
 
 from __future__ import annotations
@@ -85,11 +85,11 @@ def no_promise(where: str) -> UsageError:
 
 
 def parted(graded: Graded, draws: Mapping[int, Drawn], half: Mask) -> tuple[Ints, Ints]:
-    """Split positions into those for the fit, and those for the guarantee, which were all drawn at
-    random and belong to other groups.
+    """Split positions into those for the fit and those for the guarantee.
 
-    If enough others remain for the fit, all random ones are used for the guarantee; otherwise those
-    of ``half``, a mask that splits no group.
+    Those for the guarantee were all drawn at random and belong to other groups. If enough others
+    remain for the fit, all random ones are used for the guarantee. Otherwise those of ``half`` are
+    used, a mask that splits no group.
 
     Raises:
         UsageError: no answer was drawn at random.

@@ -19,8 +19,10 @@ if TYPE_CHECKING:
 
 
 class ReviewLabel(NamedTuple):
-    """A reviewer's label with its location, the ``row`` and ``id`` that it names, and the draw of
-    its answer, if given."""
+    """A reviewer's label with its location.
+
+    It has the ``row`` and ``id`` that it names, and the draw of its answer, if given.
+    """
 
     place: str
     row: dict[str, Any]
@@ -33,7 +35,7 @@ def read_review(path: str | Path) -> list[ReviewLabel]:
 
     Args:
         path: JSONL, JSON, CSV, TSV or Parquet. Each row has a ``label`` (0 right .. 1
-            hallucinated, or a word such as right or wrong; empty: not reviewed), and names its
+            hallucinated, or a word such as right or wrong; empty: not reviewed). It names its
             record by ``row``, ``id`` or both: result lines and exports with one more column are
             valid.
 
@@ -65,8 +67,9 @@ def check_promise(review: list[ReviewLabel], path: str | Path) -> None:
 def labels_and_draws(
     review: Iterable[ReviewLabel], results: Results
 ) -> tuple[dict[int, float | None], dict[int, Drawn]]:
-    """Return the labels of a run's records by row, a review's replacing their own (None without a
-    label), and the draws of the reviewed answers by row.
+    """Return the labels of a run's records, and the draws of the reviewed answers, by row.
+
+    Labels of a review replace the records' own; None without a label.
 
     Raises:
         UsageError: a row of the review refers to no record or to several, or contradicts another

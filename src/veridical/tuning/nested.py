@@ -71,7 +71,7 @@ class ComponentRow:
         n: targets that it scored.
         alone: its figure on these.
         gain: advantage of the ensemble on targets that both scored, above 0 if better, whatever
-            the objective; ``p`` is two-sided, by the paired bootstrap, ``p_holm`` corrected for
+            the objective. ``p`` is two-sided, by the paired bootstrap, ``p_holm`` corrected for
             the number of components.
         weight: weight in the final fit, with its interval over resamples; None for learned
             methods.
@@ -182,11 +182,11 @@ def caught(labels: Floats, order: Floats) -> Caught | None:
     return Caught(int(np.sum(wrong > cut)), len(wrong), float(threshold))
 
 
-def check_counts(positive: int, negative: int, level: Level, besides: str = "") -> None:
+def check_counts(positive: int, negative: int, level: Level, why: str = "") -> None:
     """Check that there are enough targets of either class.
 
     Args:
-        besides: reason why there are not more.
+        why: reason why there are not more.
 
     Raises:
         UsageError: there are too few.
@@ -196,7 +196,7 @@ def check_counts(positive: int, negative: int, level: Level, besides: str = "") 
         raise UsageError(
             f"{positive} hallucinated and {negative} right {what} are too few to tune on; "
             f"provide at least {FEWEST} of each, better 100"
-            f"{f' ({besides})' if besides else ''}"
+            f"{f' ({why})' if why else ''}"
         )
 
 

@@ -213,7 +213,7 @@ def tune_graded(
 
     Args:
         spread: targets with the usual risks for the drift check; default: ``graded``.
-        draws: row -> draw of its answer, where known: a guarantee rests on random draws only, and
+        draws: row -> draw of its answer, where known. A guarantee rests on random draws only, and
             a fit weights answers by the probability of their draw.
 
     Raises:

@@ -1,4 +1,4 @@
-"""``tune``: score graded answers, and tune an ensemble of the scorers on them."""
+"""``tune``: score graded answers, and tune an ensemble on them."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def tune(
         objective: auroc, average_precision, brier, log_loss, f1, f_beta, balanced_accuracy or
             accuracy.
         positive: the positive class of f1, f_beta and average_precision, and of the F1 that
-            selects a threshold: hallucinated, or correct as in UQLM and its paper.
+            selects a threshold. It is hallucinated, or correct as in UQLM and its paper.
         min_precision: minimum precision of ``positive``; the threshold then has the highest
             recall that reaches it, instead of the best F1.
         joint: choose weights and threshold jointly (eq. 23 of the tunable ensemble), not in turn.
@@ -67,7 +67,7 @@ def tune(
             the guarantee.
         by: field of ``meta`` whose values get their own fits, thresholds and guarantees.
         simultaneous: the guarantees of all values of ``by`` hold together with probability
-            1 - ``delta`` (each is made at ``delta`` divided by their number), not separately.
+            1 - ``delta``, not separately. Each is made at ``delta`` divided by their number.
         level: ``response`` or ``sentence``.
         labels: file of reviewers' labels, by ``row`` or ``id`` of the record, which replace the
             records' own (:func:`veridical.tuning.label_file.read_review`).

@@ -1,8 +1,9 @@
 """Checkers: LoRA adapters that judge statements against documents.
 
 llama.cpp loads each adapter over downloaded base weights. The adapters come in the package
-``veridical-checker``: a folder for each checker, with ``adapter.gguf`` and ``checker.json``, which
-has the base, the adapter's hash and the calibration (``training/checker_lora.py`` writes both).
+``veridical-checker``. Each checker has a folder with ``adapter.gguf`` and ``checker.json``, both
+written by ``training/checker_lora.py``. The latter has the base, the adapter's hash and the
+calibration.
 """
 
 from __future__ import annotations

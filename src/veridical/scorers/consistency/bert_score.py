@@ -79,7 +79,7 @@ async def bert_score(
         idf: weight tokens by their inverse document frequency over the samples.
         form: ``response`` compares the response with each sample. ``matrix`` is CheckEmbed's use of
             BERTScore: all pairs of samples (at least two), summarised by the Frobenius norm
-            ``sqrt(sum s^2 / (k (k - 1)))``, in which values under the baseline lose their sign, as
+            ``sqrt(sum s^2 / (k (k - 1)))``. Values under the baseline lose their sign, as
             published. The response is not used.
         against: the texts the response is compared with. Values are averaged over samples. For
             several contexts or references each statistic is the maximum, as in bert-score.

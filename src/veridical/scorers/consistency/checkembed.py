@@ -144,8 +144,8 @@ async def checkembed(
     the names of its rows in ``order``: response, samples, references. The risk is ``(1 - value) /
     2`` for the mean, ``1 - value`` for Frobenius.
 
-    In the paper Spearman's coefficient compares scores with human labels over a whole data set;
-    the one here is a summary of one prompt's answers.
+    In the paper Spearman's coefficient compares scores with human labels over a whole data set.
+    Here it is a summary of one prompt's answers.
     """
     if of == "images":
         images = record.need_images(response=judged == "response")
@@ -233,8 +233,6 @@ def _normalised(products: Matrix, gram: Matrix) -> Matrix:
     """Divide inner products by the lengths; apply the convention for texts without a direction.
 
     Centring leaves rounding noise in constant rows, so a norm tiny relative to the row counts as 0.
-
-    Centring leaves rounding noise of a constant row: what is tiny beside its own length is 0.
     """
     squares = products.diagonal()
     empty = squares <= 1e-12 * np.maximum(gram.diagonal(), 1e-300)

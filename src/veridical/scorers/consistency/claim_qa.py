@@ -79,9 +79,10 @@ async def claim_qa(
             server is nondeterministic.
         measure: comparison of an answer (premise) with the claim (hypothesis), averaged over
             answers: ``contrasted_entailment``, ``entailment`` or ``noncontradiction``, as in
-            ``luq``. An answer that declines supports nothing (0). ``semantic_entropy``, Farquhar's
-            measure, is 1 minus the entropy over clusters of the claim and its answers that entail
-            each other, as a share of the largest possible entropy.
+            ``luq``. An answer that declines supports nothing (0). ``semantic_entropy`` is
+            Farquhar's
+            measure: 1 minus the entropy over clusters, as a share of the largest possible entropy.
+            A cluster has those of the claim and its answers that entail each other.
         aggregate: the response's value is the mean over claims, or the minimum.
         llm: endpoint to call, also for extractors; the run's default if None.
 

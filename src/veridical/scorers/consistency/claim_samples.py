@@ -83,9 +83,9 @@ async def claim_frequency(
             measure of ``luq``. With ``contrasted_entailment`` and claims by an LLM this is
             LUQ-atomic.
         merge: ``none`` judges a claim by whole samples. Otherwise samples are split into claims
-            too, and a sample counts if it makes an equivalent claim: by ``nli`` through mutual
-            entailment, by ``llm`` through calls sample by sample (see ``claim_graph``). This is
-            stricter: a sample whose claim says more does not count.
+            too, and a sample counts if it makes an equivalent claim. ``nli`` tests mutual
+            entailment, ``llm`` asks sample by sample (see ``claim_graph``). This is stricter: a
+            sample whose claim says more does not count.
         llm: endpoint of extractors that call an LLM and of ``merge=llm``; the run's default if
             None.
 
@@ -157,9 +157,9 @@ async def claim_graph(
 
     Args:
         centrality: ``closeness`` (UQLM's default), ``harmonic`` and ``betweenness``, normalised for
-            bipartite graphs; ``degree``, the share of the answers; ``strength``, the mean weight
-            over the answers (UQLM's degree); ``eigenvector``; ``pagerank``, which sums to 1 over
-            the graph, so its values are small; ``laplacian``, the share of the Laplacian energy.
+            bipartite graphs. ``degree`` is the share of the answers, ``strength`` the mean weight
+            over the answers (UQLM's degree). ``pagerank`` sums to 1 over the graph, so its values
+            are small. ``laplacian`` is the share of the Laplacian energy. Or ``eigenvector``.
         threshold: minimum probability of entailment for an edge.
         extractor: splits each answer into claims, as in ``claims``; not ``given``.
         aggregate: the response's value is the mean over its claims, or the minimum.

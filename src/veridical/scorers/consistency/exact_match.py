@@ -52,10 +52,10 @@ async def exact_match(
     Args:
         normalize: ignore case, white space, punctuation and English articles.
         against: source that the response is compared with.
-        answer: compare a part of each text: ``regex:PATTERN`` (the first match, or its first
-            group), ``number`` (after an answer marker such as "Answer:", else the last one) or
-            ``json:FIELD`` (of the first JSON object that has it; ``a.b`` is a path). A sample
-            without it counts as different.
+        answer: compare a part of each text. ``regex:PATTERN`` is the first match, or its first
+            group. ``number`` is the one after an answer marker such as "Answer:", else the last
+            one. ``json:FIELD`` is the field in the first JSON object that has it; ``a.b`` is a
+            path. A sample without the part counts as different.
 
     ``raw`` is that share, in [0, 1]; ``risk = 1 - raw``.
 

@@ -48,8 +48,8 @@ async def selfcheck_nli(
             several contexts or references the most supportive one counts, as one supporting source
             is enough.
         texts: ``stated`` combines a short answer, sample or reference with its question into a
-            statement. If the notation of a short answer and a sample decides their equality
-            (numbers with units, dates, options, lists, JSON), the value is 0 or 1. ``plain`` judges
+            statement. If the notation decides whether a short answer equals a sample, the
+            value is 0 or 1: numbers with units, dates, options, lists, JSON. ``plain`` judges
             all texts as they are, as published.
 
     A sentence's ``raw`` and risk are that probability, in [0, 1]. Its ``probabilities`` are the

@@ -60,8 +60,8 @@ async def semantic_density(
     ``raw`` is the density, in [0, 1] (confidence); ``risk = 1 - raw``.
 
     Raises:
-        NotApplicable: the response is blank, no sample has a text, the NLI model has no
-            contradiction class, every sample has probability 0, or ``weights="probability"`` and
+        NotApplicable: the response is blank, no sample has a text, or the NLI model has no
+            contradiction class. Or every sample has probability 0, or ``weights="probability"`` and
             log-probabilities are missing.
     """
     parts = answer_parts(record, "samples", answer)

@@ -50,8 +50,8 @@ async def semantic_entropy(
     """Compute the entropy over the meanings of the response and the samples.
 
     Args:
-        cluster: answers are equivalent if they entail each other (``mutual``, as published), or if
-            one entails the other in ``either`` direction, as in the UQLM package.
+        cluster: answers are equivalent if they entail each other (``mutual``, as published). With
+            ``either``, one direction is enough, as in the UQLM package.
         weights: a meaning's probability is its share of the answers (``discrete``) or of their
             normalised ``probability``. ``auto`` uses probabilities if the response and all samples
             have log-probabilities.
@@ -93,8 +93,8 @@ async def semantic_negentropy(
     """Compute 1 - the normalised semantic entropy of the response and m samples.
 
     Args:
-        form: ``normalized`` divides by log(m + 1), the entropy if all answers differ, so that the
-            value is in [0, 1], as in the UQLM package. ``paper`` divides by log(m), as printed. The
+        form: ``normalized`` divides by log(m + 1), the entropy if all answers differ, as in the
+            UQLM package. The value is then in [0, 1]. ``paper`` divides by log(m), as printed. The
             value may then be negative, down to 1 - log(3)/log(2) = -0.585, and needs two samples.
         cluster, weights, length_normalize, prompts, answer: as in ``semantic_entropy``. The
             equation is for ``discrete`` weights.

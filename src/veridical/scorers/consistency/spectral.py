@@ -52,8 +52,8 @@ async def degree(
     """Compute the mean dissimilarity of an answer to all n answers, samples and response.
 
     Args:
-        of: ``response`` is ``1 - C_Deg = 1 - D_jj / n`` of the judged answer, the paper's measure
-            for one answer among several; ``all`` is ``U_Deg = trace(n I - D) / n^2``, its mean
+        of: ``response`` is ``1 - C_Deg = 1 - D_jj / n`` for the judged answer, the paper's measure
+            for one answer among several. ``all`` is ``U_Deg = trace(n I - D) / n^2``, its mean
             over the answers, which hardly depends on the judged one.
         affinity: similarity, by P(entailment) or by 1 - P(contradiction).
         prompts: prepend the prompt to each answer, as the paper does.
@@ -82,7 +82,7 @@ async def eccentricity(
     """Measure an answer's distance from the centre of all n answers in the spectral embedding.
 
     Args:
-        of: ``response`` is ``-C_Ecc = ||v'_j||`` of the judged answer; ``all`` is
+        of: ``response`` is ``-C_Ecc = ||v'_j||`` for the judged answer; ``all`` is
             ``U_Ecc = ||[v'_1; ...; v'_n]||``, which hardly depends on the judged one.
         threshold: the embedding uses the eigenvectors of the symmetric normalised Laplacian with
             smaller eigenvalues (range [0, 2]; 0.9 in the paper).
@@ -150,8 +150,8 @@ async def kle(
 ) -> Score:
     """Compute the von Neumann entropy of a graph kernel over the n answers.
 
-    The weight of an edge is the sum over both directions of 1 for entailment, 0.5 for neutral and
-    0 for contradiction, by the most probable class. With the Laplacian ``L = D - W`` (no self
+    The weight of an edge is a sum over both directions. By the most probable class, it adds 1 for
+    entailment, 0.5 for neutral and 0 for contradiction. With the Laplacian ``L = D - W`` (no self
     loops), the kernel K is scaled to ``K_ij / (n sqrt(K_ii K_jj))``, which has trace 1, and
     ``VNE = -Tr(K log K)``.
 

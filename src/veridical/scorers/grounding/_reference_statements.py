@@ -75,8 +75,6 @@ async def statements_of(
     """Extract the statements of ``text``, an answer to the record's prompt.
 
     A blank or declining text has no statements. Places are in ``text``.
-
-    A blank or declining text has none. Places are in ``text``.
     """
     if not text.strip():
         return ()

@@ -74,8 +74,8 @@ async def actions(record: Record, evidence: Evidence) -> Score:
     in the arguments; the second in either. Labels, and the risk of an action:
 
     - ``done``, 0: a call matches, and its result reports no error;
-    - ``failed``, 1: every matching call returned an error: marked as one, beginning as one, or a
-      JSON object with ``error``, ``success: false`` or a status of 400 to 599;
+    - ``failed``, 1: every matching call returned an error. Such a result is marked as one, begins
+      like one, or is JSON with ``error``, ``success: false`` or a status of 400 to 599;
     - ``unconfirmed``, 0.5: a call matches, and its result is not in the conversation;
     - ``similar``, 0.5: a call matches the kind or the object, not both, and no other action matches
       it;

@@ -74,7 +74,7 @@ async def answer_relevancy(
             ``embeddings`` compares the answer's sentences with the question. It is weaker: it
             detects answers to another question, but not a missing answer.
         aggregate: for ``embeddings``: the maximum over the sentences, or the mean, which is lower
-            for answers with additional content; ``whole`` embeds the answer as one text.
+            for answers with additional content. ``whole`` embeds the answer as one text.
         questions: number of questions to generate, 1 to 20, in one call.
         llm: endpoint of ``by=llm``; the run's default if None.
 
@@ -83,9 +83,9 @@ async def answer_relevancy(
     risk. The score measures relevance, not truth, so it does not affect the verdict.
 
     Raises:
-        NotApplicable: the record has no prompt; the response is blank or declines to answer
-            (published: 0); the language model writes no question; or the embedding model does not
-            support their script.
+        NotApplicable: the record has no prompt, or the response is blank or declines to answer
+            (published: 0). Or the language model writes no question, or the embedding model does
+            not support their script.
     """
     question = last_question(record.prompt).strip()
     if not question:

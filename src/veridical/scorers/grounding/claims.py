@@ -127,11 +127,11 @@ async def claims(
         against: ``auto`` takes contexts if the record has them, else reference, else samples. All
             contexts, or all references, are read together; each sample is a separate source, and
             their verdicts are averaged.
-        extractor: ``response``, ``sentences``, ``clauses``, ``triplets``, ``spacy``; with an LLM
+        extractor: ``response``, ``sentences``, ``clauses``, ``triplets``, ``spacy``. With an LLM:
             ``llm_triplets``, ``llm_triplets_plain``, ``llm_subsentence``, ``llm_chained`` (claims
-            made of triplets), ``llm_atomic``, or, following four papers, ``llm_zhang``,
-            ``llm_farquhar``, ``llm_mohri``, ``llm_jiang``; ``trained|FILE`` asks the tagger in FILE
-            (``veridical train extractor``); ``given`` takes the statements or triplets in the
+            made of triplets), ``llm_atomic``. Following four papers: ``llm_zhang``,
+            ``llm_farquhar``, ``llm_mohri``, ``llm_jiang``. ``trained|FILE`` asks the tagger in FILE
+            (``veridical train extractor``). ``given`` takes the statements or triplets in the
             record's field ``claims``.
         checker: ``nli``, as published; ``nli_words``, ``llm``, ``llm_joint`` or ``repc``.
             ``nli_words`` suits the embedded NLI model. Word overlap has a quarter of the weight,
@@ -146,9 +146,9 @@ async def claims(
             claim. ``any`` is as published: entailment if any passage entails the claim, else
             contradiction if any contradicts it, else neutral. ``conflict`` applies ``about`` to
             each source; if sources contradict each other, it averages both sides and shows both.
-        aggregate: aggregation over claims: ``strict``, the maximum risk; ``soft``, the mean;
-            ``major``, the median; ``rate``, the share of claims not labelled entailment;
-            ``weighted``, the mean of the class weights by probability; or a custom rule
+        aggregate: aggregation over claims. ``strict`` is the maximum risk, ``soft`` the mean,
+            ``major`` the median, ``rate`` the share of claims not labelled entailment.
+            ``weighted`` is the mean of the class weights by probability. Or a custom rule
             (:func:`veridical.claims.rule`).
         weights: weights of entailment, neutral and contradiction, each in [0, 1], for ``weighted``.
         select: selection of passages for a claim if there are more than ``top``: ``bm25``,
@@ -163,21 +163,22 @@ async def claims(
         proxy: language model whose hidden states ``repc`` reads.
         model: file of the trained ``repc`` classifier.
         shots: examples in the prompt of ``llm`` (0, 1 or 3) and ``llm_joint`` (0 or 3).
-        place: how a claim is located in the response: by shared ``words``; or by ``embeddings``, as
-            published, if its sentence lacks half of its words ("William King died early": "He
-            passed away young").
+        place: method of locating a claim in the response. It is by shared ``words``, or by
+            ``embeddings``, as published. The latter apply if its sentence lacks half of its words
+            ("William King died early": "He passed away young").
 
     ``raw`` has the aggregated ``risk`` and the ``label`` of the response. The label is the majority
     with ``major``, else strict: contradiction if any claim is, else neutral if any is. ``raw`` also
     has the shares of ``entailment``, ``neutral``, ``contradiction`` and ``hallucination`` (the sum
-    of the last two), ``abstain``, and ``claims``, in the order of the units. Each claim has
-    ``text``, ``triplet``, ``sentence``, ``parts`` (its runs of words in the response),
-    ``category``, ``conflict``, and the label of each evidence item under ``says``; with several
-    checkers also their ``votes``. ``left_out`` lists model output that was rejected as a claim.
+    of the last two). It has ``abstain``, and ``claims`` in the order of the units. Each claim has
+    ``text``, ``triplet``, ``sentence``, ``parts`` (its runs of words in the response), ``category``
+    and ``conflict``. It also has the label of each evidence item under ``says``, and with several
+    checkers their ``votes``. ``left_out`` lists model output that was rejected as a claim.
 
     A claim in a language that the NLI model does not support has no risk, and its unit has the
-    reason ``language``. The same holds if the model supports the language of no source, or if some
-    sources are unsupported and the others leave the claim neutral. These units come last.
+    reason ``language``. The same holds if the model supports the language of no source. It also
+    holds if some sources are unsupported and the others leave the claim neutral. These units come
+    last.
 
     A response that declines to answer claims nothing: risk 0, labelled ``abstain``, without units.
     A response without a claim is not applicable. A claim that could not be checked fails the

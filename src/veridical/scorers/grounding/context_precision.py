@@ -60,8 +60,8 @@ async def context_precision(
     a statement of any is enough.
 
     Args:
-        of: the text whose statements make a context useful: the ``reference``; or the ``response``,
-            which needs no gold answer and measures the answer's use of the contexts.
+        of: the text whose statements make a context useful: the ``reference`` or the ``response``.
+            The latter needs no gold answer and measures the answer's use of the contexts.
         at: number of leading contexts to evaluate.
         extractor, checker: as in ``claims``.
         top: number of windows of a long context per statement.
@@ -73,8 +73,8 @@ async def context_precision(
     verdict.
 
     Raises:
-        NotApplicable: there is no context; no reference states anything (or, with ``of=response``,
-            the response is blank, declines or states nothing); or the NLI model does not support
+        NotApplicable: there is no context, or no reference states anything. With ``of=response``:
+            the response is blank, declines or states nothing. Or the NLI model does not support
             their script.
     """
     sources = record.against("contexts")[:at]

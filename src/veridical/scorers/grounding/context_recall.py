@@ -56,8 +56,8 @@ async def context_recall(
         nli: NLI model of the checker; the run's default if None.
         llm: LLM of the checkers ``llm`` and ``llm_joint``; the run's default if None.
 
-    ``raw`` has the ``recall``, the index of the ``reference`` used, and its ``statements``, each
-    with its place in the reference, ``label``, ``probability`` of entailment and ``evidence`` (a
+    ``raw`` has the ``recall``, the index of the ``reference`` used, and its ``statements``. Each
+    has its place in the reference, ``label``, ``probability`` of entailment and ``evidence`` (a
     place in the context ``index``). The risk is 1 - recall.
 
     Raises:

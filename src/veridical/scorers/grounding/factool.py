@@ -95,9 +95,9 @@ async def factool(
         llm: endpoint to call; the run's default if None.
         nli: NLI model of ``checker=nli``; the run's default if None.
 
-    ``raw`` has the ``precision``; ``factual``, true if all claims are; each verdict with its
-    reasons under ``claims``; and model output rejected as a claim under ``left_out``. Units are as
-    in ``factscore``. ``risk`` is 1 - precision. A response that declines to answer or claims
+    ``raw`` has the ``precision``, and ``factual``, true if all claims are. It has each verdict with
+    its reasons under ``claims``, and model output rejected as a claim under ``left_out``. Units are
+    as in ``factscore``. ``risk`` is 1 - precision. A response that declines to answer or claims
     nothing is not applicable.
     """
     sources = record.against(against, auto=AUTO)

@@ -86,12 +86,12 @@ async def factscore(
         llm: endpoint to call; the run's default if None.
         nli: NLI model of ``checker=nli``; the run's default if None.
 
-    ``raw`` has ``score`` = ``precision`` x ``penalty``, the numbers of ``facts`` and of
-    ``supported`` ones, each with its verdict under ``claims``, and model output rejected as a fact
-    under ``left_out``. A unit's ``raw`` is 1 if the fact is supported, else 0, and its risk is 1 -
-    P(supported). P(supported) comes from token probabilities if the server returns them; more than
-    1/2 is then supported. ``risk`` is 1 - score. A response that declines to answer, as published,
-    or claims nothing is not applicable.
+    ``raw`` has ``score`` = ``precision`` x ``penalty``, and the numbers of ``facts`` and of
+    ``supported`` ones. It has each fact with its verdict under ``claims``, and model output
+    rejected as a fact under ``left_out``. A unit's ``raw`` is 1 if the fact is supported, else 0,
+    and its risk is 1 - P(supported). P(supported) comes from token probabilities if the server
+    returns them; more than 1/2 is then supported. ``risk`` is 1 - score. A response that declines
+    to answer, as published, or claims nothing is not applicable.
     """
     sources = record.against(against, auto=AUTO)
     extraction = await claims_of(record, evidence, extractors.find_extractor(extractor, llm))

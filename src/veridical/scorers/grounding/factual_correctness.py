@@ -51,7 +51,7 @@ async def factual_correctness(
     Precision is the share of the response's statements that the reference entails. Recall is the
     share of the reference's that the response entails. F1 is 2 P R / (P + R), and 0 if both are 0.
     A correct answer that says more than the gold answer loses precision, and one that says less
-    loses recall: the score measures equal content, not truth. Of several references the one with
+    loses recall. The score measures equal content, not truth. Of several references the one with
     the best score counts.
 
     Args:
@@ -65,7 +65,7 @@ async def factual_correctness(
 
     ``raw`` has ``score``, ``precision``, ``recall`` and ``f1``, all in [0, 1], and ``statements``,
     the number in the response. It also has the index of the ``reference`` used, and its statements
-    under ``recalled``, each with its place in the reference, ``label``, ``probability`` of
+    under ``recalled``. Each has its place in the reference, ``label``, ``probability`` of
     entailment and the ``evidence`` (a place in the response). Units are the response's statements:
     risk 1 - P(entailment), the label, and evidence in the reference.
 

@@ -32,7 +32,7 @@ async def knowledge_precision(
     All sources are read together.
 
     A sentence's ``raw`` is that share, in [0, 1], smoothed by four pseudo-words, three of them
-    found; a sentence without content words has no risk. The response's ``raw`` is the same over all
+    found. A sentence without content words has no risk. The response's ``raw`` is the same over all
     its sentences. ``risk = 1 - raw`` for both.
 
     Source: K-Precision, section 4 of Adlakha et al. 2023 ("Evaluating correctness and faithfulness

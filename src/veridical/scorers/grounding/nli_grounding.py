@@ -67,16 +67,16 @@ async def nli_grounding(
             with them. 0 reads every window for every sentence.
 
     A sentence in a language that the model does not support has no risk and the reason
-    ``language``. The same holds if the model supports the language of no source, or if some sources
-    are unsupported and the others leave the sentence neutral.
+    ``language``. The same holds if the model supports the language of no source. It also holds if
+    some sources are unsupported and the others leave the sentence neutral.
 
     A short answer is combined with its question into a statement. Small talk ("Sure!") is not
     judged (see ``stating_sentences``).
 
     A sentence's ``raw`` is that risk, in [0, 1], and the response's the maximum over sentences. A
     sentence has the merged ``probabilities`` and the most probable class as ``label``. Its evidence
-    is the closest sentence in the best window (for the label contradiction, in the closest window),
-    with the label's probability by that window.
+    is the closest sentence in the best window, with the label's probability by that window. For the
+    label contradiction it is in the closest window.
     """
     gate = await language_gate(record, evidence)
     read = source_windows(record, evidence, against, top, gate)

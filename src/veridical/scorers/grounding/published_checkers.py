@@ -40,7 +40,7 @@ async def alignscore(
     """Compute the mean over sentences of the best alignment with a chunk of the context.
 
     A sentence's value is the largest P(aligned) over chunks of the context of about 350 words, by
-    the three-class head; the response's is the mean over sentences. ``raw`` (confidence) is in [0,
+    the three-class head. The response's is the mean over sentences. ``raw`` (confidence) is in [0,
     1] and the risk ``1 - raw``. A sentence has the three probabilities, merged as for any NLI
     model, and the closest sentence of the context as evidence.
 
@@ -104,7 +104,7 @@ async def minicheck(
     """Compute the probability that the document supports the least supported sentence.
 
     A sentence's value is the largest P(supported) over chunks of the document (500 words for
-    Flan-T5, 400 tokens for RoBERTa and DeBERTa); the response's is the minimum over sentences, as
+    Flan-T5, 400 tokens for RoBERTa and DeBERTa). The response's is the minimum over sentences, as
     one unsupported statement is enough. (The authors leave this choice to the user.) ``raw``
     (confidence) is in [0, 1] and the risk ``1 - raw``.
 
@@ -164,9 +164,9 @@ async def _checked(
     The response takes the mean or the minimum over its sentences.
 
     Contexts are joined by newlines into one document, as in the published codes; the model decides
-    how to read a long one. The best of several references counts; values of samples are averaged. A
-    unit's evidence is the sentence that shares most words with it, in the documents that support it
-    best, with the probability of the label there.
+    how to read a long one. The best of several references counts; values of samples are averaged.
+    A unit's evidence is in the documents that support it best. It is the sentence that shares most
+    words with the unit, with the probability of the label there.
 
     Raises:
         NotApplicable: the response is blank, or the record has no ``against`` field.

@@ -18,8 +18,8 @@ from veridical.text.short_answers import ShortMatch, changed, figures_differ, sh
 from veridical.text.spans import Span
 from veridical.text.statements import statement
 
-#: Weights of a short answer's share and of entailment, and the intercept: a logistic regression on
-#: the first 80 % of EfficientQA's graded predictions (Min et al. 2021).
+#: Weights of a short answer's share and of entailment, and the intercept. They are from a logistic
+#: regression on the first 80 % of EfficientQA's graded predictions (Min et al. 2021).
 _SHARE, _ENTAILED, _CONSTANT = -2.83, -1.42, 0.69
 #: The fixed rule for statements.
 _NLI, _CHANGED = 2.0, 1.5
@@ -50,14 +50,14 @@ async def reference_match(record: Record, evidence: Evidence) -> Score:
     :func:`~veridical.text.statements.statement`). The risk against one reference is 1 / (1 +
     exp(-z)), where z is
 
-    - if the notation of both decides (numbers with units, dates, times, options, yes and no, lists,
-      JSON, expressions; see :func:`~veridical.text.values.answers.same_answer`): -3 if they are the
-      same, else 3;
-    - if one text is short and can be looked up in the other: 0.69 - 2.83 share - 1.42 E, with the
-      ``share`` of it that is found in normal form (see
+    - if the notation of both decides, -3 if they are the same, else 3. This applies to numbers with
+      units, dates, times, options, yes and no, lists, JSON and expressions (see
+      :func:`~veridical.text.values.answers.same_answer`);
+    - if one text is short and can be looked up in the other: 0.69 - 2.83 share - 1.42 E. ``share``
+      is the part of it that is found in normal form (see
       :func:`~veridical.text.short_answers.short_match`). E is omitted if a name or figure is
-      missing or all figures differ; z is 2 if it is negated or one of several candidates ("Paris or
-      London");
+      missing or all figures differ. If it is negated or one of several candidates ("Paris
+      or London"), z is 2;
     - for two statements: 2 (C - E), plus 1.5 if one is the other with words exchanged or moved, or
       if their figures differ.
 
@@ -115,7 +115,7 @@ class _Match(NamedTuple):
         short: result of looking up a short answer.
         exchanged: for each sentence, True if it is the reference with words exchanged.
         pairs: pairs to judge, each text in both directions: the sentences and, if there are
-            several, the whole answer; empty if the result would not change.
+            several, the whole answer. It is empty if the result would not change.
     """
 
     key: int

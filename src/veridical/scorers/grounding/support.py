@@ -77,7 +77,7 @@ async def support(
     assigns the value to another owner. The same holds if a source negates the same words, or has
     them in another order ("B beat A" for "A beat B"). Its raw value is then 0. It is labelled
     "figures found" if it has figures and all are found or computed. Items with support under one
-    half are units of level "span", labelled "number", "date", "name", "negation" or "order"; their
+    half are units of level "span", labelled "number", "date", "name", "negation" or "order". Their
     kind is figure, date, unit, computed, name, negation or order. Evidence is the first mention of
     each item, with the derivation of a computed value, or the source's own value for a contradicted
     one.

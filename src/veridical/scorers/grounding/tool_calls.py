@@ -90,7 +90,7 @@ async def tool_calls(
         nli: NLI model; the run's default if None.
         llm: LLM of ``by="llm"``; the run's default if None.
 
-    ``raw`` has the largest ``risk``, the number of ``calls``, and their ``findings``: each one's
+    ``raw`` has the largest ``risk``, the number of ``calls``, and their ``findings``. Each has its
     ``message`` (its index; null: the answer's own), tool ``name``, ``argument``, ``value``,
     ``label``, ``risk`` and ``why``. There are no units, as a call is not part of the answer's text.
     It does not affect the verdict.

@@ -59,18 +59,18 @@ async def turns(
     null, with the reason under ``why``, for a turn that declines to answer (``no_statement``) and
     for one without an earlier source (``no_source``). The risk is the maximum over turns.
 
-    ``raw`` has this ``risk``, the ``mean`` over turns that have one, and the ``turns`` in order:
-    index of the ``message`` (null: the response), ``risk``, ``why`` and its ``sentences`` with
-    ``start`` and ``end`` in the message's text, ``risk``, ``label`` and ``evidence``: ``start``,
-    ``end`` and ``text`` in the ``context`` or the text of the ``message`` with that index. Units
-    are the response's sentences, with evidence in contexts.
+    ``raw`` has this ``risk``, the ``mean`` over turns that have one, and the ``turns`` in order. A
+    turn has the index of the ``message`` (null: the response), ``risk``, ``why`` and its
+    ``sentences``. A sentence has ``start`` and ``end`` in the message's text, ``risk``, ``label``
+    and ``evidence``. Evidence has ``start``, ``end`` and ``text`` in the ``context`` or the text of
+    the ``message`` with that index. Units are the response's sentences, with evidence in contexts.
 
     The verdict of a record covers its response only. As the error may be in an earlier turn, this
     score does not affect it.
 
     Raises:
-        NotApplicable: the prompt has no earlier turn and no tool result; no turn can be judged; or
-            the NLI model does not support its script.
+        NotApplicable: the prompt has no earlier turn and no tool result, or no turn can be judged.
+            Or the NLI model does not support its script.
     """
     read = [_read(turn, record, evidence, top) for turn in _turns(record, users)]
     judged_turns = [r.windows for r in read if r.windows is not None]

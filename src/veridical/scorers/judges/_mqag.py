@@ -33,7 +33,7 @@ class Question:
         """Build a question; None if the text is blank or fewer than two options remain.
 
         Blank, repeated and surplus options beyond the fourth are dropped. The published code fills
-        up to four by repeating the last option; equal options are equally likely, so the choice
+        up to four by repeating the last option. Equal options are equally likely, so the choice
         among the others is the same.
         """
         distinct = tuple(dict.fromkeys(o.strip() for o in options if o.strip()))[:OPTIONS]

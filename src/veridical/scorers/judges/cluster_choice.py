@@ -56,7 +56,7 @@ async def cluster_choice(
         fences: put unforgeable delimiters around quoted text.
 
     ``raw`` has the ``confidence``: the mean over both orders of P(letter of the response's
-    meaning), as a share of all letters' probability (the published code does not normalise).
+    meaning), as a share of all letters' probability. The published code does not normalise.
     Without token probabilities the answered letter counts as 1. ``raw`` also has the probability of
     ``none``, computed the same way, and the number of ``meanings``. Of more than 25 meanings, the
     response's and the most frequent ones are options. ``risk = 1 - confidence``. One or two calls.

@@ -60,7 +60,7 @@ async def g_eval(
             template. The model first writes the evaluation steps, once for all records.
         llm: endpoint to call; the run's default if None.
         draws: number of answers sampled at temperature 1 if the server returns no token
-            probabilities for the scores; those with a clear score are averaged, and at least half
+            probabilities for the scores. Those with a clear score are averaged, and at least half
             must have one.
         fences: put delimiters around quoted text; false sends the template as published.
 

@@ -47,9 +47,9 @@ async def gpt_score(
 
     Args:
         template: the instruction: ``gpt_score_factuality``, ``gpt_score_consistency``,
-            ``gpt_score_relevance`` and ``gpt_score_coverage`` for a summary with its contexts;
-            ``gpt_score_correct_reply``, the probability of "Yes." after the question if the reply
-            is correct; or a file with a user message, the literal preceding text, and an assistant
+            ``gpt_score_relevance`` and ``gpt_score_coverage`` for a summary with its contexts.
+            ``gpt_score_correct_reply`` is the probability of "Yes." after the question if the reply
+            is correct. Or a file with a user message, the literal preceding text, and an assistant
             message, the text whose probability is measured.
         proxy: the language model; it must return probabilities of given text.
 

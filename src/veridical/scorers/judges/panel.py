@@ -128,9 +128,9 @@ async def panel(
         judges: names separated by commas: endpoints, or ``self`` for the run's LLM, each optionally
             with ``|TEMPLATE`` instead of ``correct_incorrect``: ``"self, openai:gpt-4o-mini,
             local|likert"``.
-        combine: combination of the judges' confidences: ``mean``, ``min``, ``max``, ``median``, or
-            ``majority``, which is 1 if more judges are above 0.5 than below, 0 if fewer, and 0.5 in
-            a tie.
+        combine: combination of the judges' confidences: ``mean``, ``min``, ``max``, ``median`` or
+            ``majority``. The majority is 1 if more judges are above 0.5 than below, 0 if fewer, and
+            0.5 in a tie.
         explanations, fences: as in ``judge``.
         repeats: number of calls per judge; its confidences are averaged.
         temperature: sampling temperature. At 0 repeats differ only by the server's nondeterminism.

@@ -88,18 +88,18 @@ async def selfcheck_qa(
         method: ``bayes_with_alpha`` is the probability that the sentence is non-factual given the
             matching and different answers, each weighted by the answerability of its question.
             ``bayes`` and ``counting`` (the share of different answers) count answerable questions
-            only, and are 0.5 for a question that the response itself does not answer. ``kl``
+            only. They are 0.5 for a question that the response itself does not answer. ``kl``
             (nats), ``hellinger`` and ``total_variation`` are MQAG's distances between the
             probabilities of the options, ignoring answerability.
         questions: questions per sentence, 1 to 50. Invalid samples are dropped.
-        beta1, beta2: probability of a different answer if the sentence is non-factual, and of the
-            same answer if it is factual, above 0 and below 1.
+        beta1: probability of a different answer if the sentence is non-factual, in (0, 1).
+        beta2: probability of the same answer if the sentence is factual, in (0, 1).
         answerable: minimum probability at which a question counts as answerable, in [0, 1].
         against: sources that the questions are answered from, in addition to the response. Counts
             are over all of them; distances are averaged over samples, and are the minimum over
             contexts or references.
         backend: ``models`` runs the published checkpoints locally (the extra ``[torch]``, about 10
-            GB of weights in float32); ``llm`` uses a chat model for all steps.
+            GB of weights in float32). ``llm`` uses a chat model for all steps.
         llm: endpoint to call; the run's default if None.
         seed: seed of the checkpoints' sampling.
         writer, distractor, reader, answerability: hub id or folder of each checkpoint, with

@@ -86,9 +86,9 @@ async def ccp(
 
     Raises:
         NotApplicable: the response is blank, declines to answer or makes no claim, or no claim has
-            a content word; it has no log-probabilities and no proxy is named; the log-probabilities
-            have no alternatives, or do not name their tokens; the NLI model has no contradiction
-            class.
+            a content word. Or it has no log-probabilities and no proxy is named. Or the
+            log-probabilities have no alternatives, or do not name their tokens. Or the NLI model
+            has no contradiction class.
         MisalignedTokens: the record's tokens do not spell its response.
         ModelError, LlmError: a model failed.
     """

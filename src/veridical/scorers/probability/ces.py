@@ -87,11 +87,11 @@ async def ces(
     1; tokens with fewer than two alternatives do not count.
 
     Args:
-        reference: JSON Lines file of answers of the same model to questions of the same kind, each
-            with ``response`` and ``logprobs``, as ``veridical sample --logprobs 20`` writes them;
-            preferably answers known to be right. None takes the shipped reference, a small model's
-            short answers to factual questions; its values rank answers and are not comparable
-            across models.
+        reference: JSON Lines file of answers of the same model to questions of the same kind,
+            preferably answers known to be right. Each has ``response`` and ``logprobs``, as
+            ``veridical sample --logprobs 20`` writes them. None takes the shipped reference, a
+            small model's short answers to factual questions; its values rank answers and are not
+            comparable across models.
         k: number of alternatives.
         proxy: language model that reads the response; None takes the record's own ``logprobs``.
         condition: the proxy's text before it: contexts and prompt, prompt alone, or nothing.

@@ -44,8 +44,8 @@ async def cocoa(
     ``raw`` is in [0, 1] (confidence); ``risk = 1 - raw``.
 
     Raises:
-        NotApplicable: the response is blank, has no log-probabilities and no proxy is named, no
-            sample has a text, or the embedder does not support the response's script.
+        NotApplicable: the response is blank, or has no log-probabilities and no proxy is named. Or
+            no sample has a text, or the embedder does not support the response's script.
         MisalignedTokens: the record's tokens do not spell its response.
         ModelError: a model failed.
     """

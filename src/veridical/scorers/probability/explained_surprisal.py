@@ -54,7 +54,7 @@ async def explained_surprisal(
 
     A name, number or date (:class:`~veridical.text.facts.Facts`) takes the minimum over its tokens,
     as one wrong figure makes a wrong date. In a response without any of these, each word counts.
-    Sources are read together, up to 12 000 characters (some 3 000 tokens) at once; a proxy with a
+    Sources are read together, up to 12 000 characters (some 3 000 tokens) at once. A proxy with a
     shorter input sees the last part. Several readings are averaged for samples; for contexts and
     references the maximum per token counts.
 
@@ -62,8 +62,8 @@ async def explained_surprisal(
         against: the sources that should explain the response.
         proxy: the language model; None takes the run's (``--proxy``).
 
-    A sentence's ``raw`` is one minus the mean share of its items, in [0, 1], and the response's
-    that of all items; ``risk`` is ``raw``. Items explained by less than half are units of level
+    A sentence's ``raw`` is one minus the mean share of its items, in [0, 1]. The response's is that
+    of all items; ``risk`` is ``raw``. Items explained by less than half are units of level
     ``span``, labelled ``number``, ``date``, ``name`` or ``word``. A sentence without items has no
     risk. Its evidence is its (up to 3) least explained tokens, with their probabilities after the
     sources.

@@ -48,7 +48,7 @@ async def first_token_entropy(
 
     Raises:
         NotApplicable: the response is blank or has no word, or has no log-probabilities and no
-            proxy is named, or the token has fewer than two alternatives.
+            proxy is named. Or the token has fewer than two alternatives.
         MisalignedTokens: the record's tokens do not spell its response.
         ModelError: the proxy failed.
     """

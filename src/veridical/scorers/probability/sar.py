@@ -103,7 +103,7 @@ async def sar(
     ``risk = 1 / (1 + lam exp(-raw))``.
 
     Raises:
-        NotApplicable: the response is blank, no sample has a text, an answer has no
+        NotApplicable: the response is blank, or no sample has a text. Or an answer has no
             log-probabilities and no proxy is named, or the embedder does not support their script.
         MisalignedTokens: tokens do not spell the answer that they belong to.
         ModelError: a model failed.
@@ -135,9 +135,9 @@ def relevant_surprise(surprisal: Matrix, similarity: Matrix, lam: float) -> floa
 async def token_shares(evidence: Evidence, readings: Sequence[TokenReading]) -> list[Floats]:
     """Return the (n,) token shares of each text, summing to 1, with one embedding request.
 
-    A content word's relevance is ``(1 - cos) / 2`` of the embeddings of the text with and without
-    it. Its tokens share it equally; tokens of other words have no share. If no word is relevant,
-    all tokens have the same share.
+    A content word's relevance is ``(1 - cos) / 2`` between the embeddings of the text with and
+    without it. Its tokens share it equally; tokens of other words have no share. If no word is
+    relevant, all tokens have the same share.
     """
     words = [content_spans(reading.text) for reading in readings]
     texts = []

@@ -119,8 +119,8 @@ async def sequence_probability(
 
     Args:
         length_normalize: use the geometric mean of the tokens' probabilities, exp(mean log p),
-            which is 1 / ``perplexity``; if false, their product, the maximum sequence probability
-            (MSP).
+            which is 1 / ``perplexity``. If false, use their product, the maximum sequence
+            probability (MSP).
         log: return the natural logarithm, as products over long texts underflow to 0. With
             ``length_normalize=false`` its negative is the MSP of lm-polygraph.
         proxy: language model that reads the response; None takes the record's own ``logprobs``.

@@ -70,7 +70,7 @@ def check_value(asked: AskedValue, text: str) -> Found:
 
     The text supports a value in a sentence with the name of its row and a word of its own name
     nearby. No other value of the kind may be possible. It contradicts a value if the row of that
-    name has another value, or if the value occurs only next to names of other rows. The same holds
+    name has another value, or the value occurs only next to names of other rows. The same holds
     if the sentence with most of the row's values has another one.
     """
     leaf = asked.leaf

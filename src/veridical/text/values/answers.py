@@ -104,9 +104,9 @@ def _unwrapped(text: str) -> str:
 def same_answer(question: str, answer: str, other: str) -> bool | None:
     """Return True if two short answers are equal, None if their notation does not decide.
 
-    Comparisons cover JSON values (keys in any order), options by letter, yes and no, expressions,
-    numbers with units, dates and times, and lists in any order. In an answer with a mark ("The
-    answer is", a box) the part after it counts.
+    Comparisons cover JSON values (keys in any order), options by letter, yes and no, and
+    expressions. They also cover numbers with units, dates and times, and lists in any order. In an
+    answer with a mark ("The answer is", a box) the part after it counts.
     """
     if (found := _same_json(answer, other)) is not None:
         return found

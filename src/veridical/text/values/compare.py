@@ -60,7 +60,7 @@ class ValueFinding(NamedTuple):
 
     Attributes:
         value: value of the statement.
-        status: ``found``, ``computed``, ``wrong`` (the sources have another value in its place),
+        status: ``found``, ``computed``, ``wrong`` (the sources have another value instead),
             ``absent``, or ``open`` if a small number in words need not be a figure.
         source, start, end: the supporting place in a source; source -1 for none.
         computed: the derivation of a computed value.
@@ -427,7 +427,7 @@ class _Statement:
         return words
 
     def _instead(self, i: int, value: Value) -> tuple[ValuePlace, bool] | None:
-        """Return the source value in the place of ``value``, and True if only its unit differs."""
+        """Return the source's value instead of ``value``, and True if only its unit differs."""
         sources = self.sources
         words = self._about(i)
         if not words:

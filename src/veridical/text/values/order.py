@@ -77,7 +77,7 @@ def turned_round(statement: str, texts: tuple[str, ...]) -> ReorderedSentence | 
 
     Both have the same words, apart from articles and "and", and blocks of words are swapped around
     others. Adverbs, clauses and items of a list may be anywhere. The two sides of a symmetric
-    relation may be swapped, and so may the sides of a definite "is" ("Accra is the capital of
+    relation may be swapped. So may the sides of a definite "is" ("Accra is the capital of
     Ghana").
     """
     tokens = _tokens(statement)

@@ -59,8 +59,8 @@ _ENDS_CLAUSE = re.compile(r" ?(?:[.,;:!?)]|$|and |in |for |from )")
 def values_of(text: str) -> tuple[Value, ...]:
     """Return all values of ``text``, in order.
 
-    Values nested in a range or pair follow it. A run of more than 60 digits, grouped or not, has
-    none, as converting it takes quadratic time. Rows of figures do not count as such a run.
+    Values nested in a range or pair follow it. A run of more than 60 digits, grouped or not, yields
+    no value, as converting it takes quadratic time. Rows of figures do not count as such a run.
     """
     return tuple(_Reader(_LONG_RUN.sub(_blank, text)).values())
 
