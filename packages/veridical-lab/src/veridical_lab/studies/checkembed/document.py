@@ -59,8 +59,8 @@ def tables(result: Studies, study: str) -> Iterator[tuple[str, list[str], Rows]]
         table = _curve(result, study, kinds)
         yield _named("Similarity of a prompt's images, by how many of them are wrong", table)
         yield _named("Similarity by the number of wrong images", _trends(result, study))
-        separations = _separations(result, study, "Asked for", levels=True)
-        yield _named("Told from prompts whose images are all right", separations)
+        separations = _separations(result, study, "Requested", levels=True)
+        yield _named("Separation from prompts whose images are all right", separations)
     matrices = _matrices(result, study)
     if matrices[1]:
         yield _named("Matrices: all pairs of replies to one request", matrices)

@@ -131,7 +131,7 @@ def _counts(result: Studies) -> Iterator[Figure]:
     if chosen:
         title = "Similarity of a prompt's images, by how many of them are wrong"
         note = "CheckEmbed on images; means over objects, bars: 95 % intervals over objects."
-        yield _by_level(title, note, "wrong images", ["Asked for", "Wrong"], chosen)
+        yield _by_level(title, note, "wrong images", ["Requested", "Wrong"], chosen)
 
 
 def _by_level(

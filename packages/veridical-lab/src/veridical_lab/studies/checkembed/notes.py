@@ -54,15 +54,15 @@ def size_of(study: str, options: CheckEmbedSetup) -> str:
     if study == "pairs":
         each = len(PAIRS["generic"])
         return (
-            f"{of_limit} of {each} of each detail, {options.n} replies to each request (the paper "
-            "prints neither number)"
+            f"{of_limit} of {each} of each detail, {options.n} replies to each request; the paper "
+            "prints neither number"
         )
     if study == "errors":
         each = len(ERRORS["scientific"])
         return (
             f"{of_limit} of {each} about {' and '.join(options.subjects)}, "
-            f"{_levels(options)}, {options.n} passages each (paper: 1 to 10 errors; 30 scientific "
-            "topics in its code, legal documents summarised)"
+            f"{_levels(options)}, {options.n} passages each. Paper: 1 to 10 errors; 30 scientific "
+            "topics in its code, legal documents summarised"
         )
     if study == "terms":
         chunks = "all chunks" if options.limit is None else f"the first {options.limit} chunks"
@@ -70,8 +70,9 @@ def size_of(study: str, options: CheckEmbedSetup) -> str:
     if study == "counting":
         kinds = len(list(OBJECTS)[: options.limit])
         return (
-            f"{kinds} of {len(OBJECTS)} objects, one to five of each, {options.n} images a prompt "
-            "(paper: 8 objects, 1 to 5, 10 images); drawn by code, so that the wrong ones are known"
+            f"{kinds} of {len(OBJECTS)} objects, one to five of each, {options.n} images per "
+            "prompt (paper: 8 objects, 1 to 5, 10 images). Images are drawn by code, so the wrong "
+            "ones are known"
         )
     ks = ", ".join(map(str, options.sample_counts))
     lengths = ", ".join(map(str, options.text_lengths))
@@ -96,4 +97,4 @@ def _of_replies(replies: Replies) -> Iterator[str]:
     if replies.failed:
         why = "; ".join(f"{n} × {reason}" for reason, n in replies.reasons.items())
         told.append(f"{replies.failed} failed ({why})")
-    yield f"{replies.study}: {'; '.join(told)}"
+    yield f"{replies.study}: {'. '.join(told)}"
