@@ -109,7 +109,7 @@ EMPTY_NAMES = _set(
 )
 
 #: Folders whose Python strings are data or prompts, not messages.
-DATA_FOLDERS = ("src/veridical/prompts/", "src/veridical/weights/")
+DATA_FOLDERS = ("src/veridical/prompts/", "src/veridical/weights/", "training/checker/")
 #: End of the names of modules whose strings are lists of words.
 VOCABULARY_MODULE = "_words.py"
 #: Parts of regular expressions that no message has.

@@ -1,25 +1,26 @@
-"""Pairs in which a fact of the text is told of something else than it belongs to.
+"""NLI pairs that state a fact of the wrong thing.
 
     python training/bound_pairs.py DATA OUT.jsonl [--seed 0]
 
-A hypothesis that takes the right kind of value from the right text, but the wrong one, overlaps
-with the premise as much as a right one does: words alone do not tell them apart. Rows are as
+A wrong hypothesis takes a value of the right kind from the right text. It overlaps with the
+premise as much as a right one does: words alone do not distinguish them. Rows are as
 ``nli_pairs.py`` writes them, for ``--bound`` of ``nli_train.py``. Sources:
 
 * `bound_answer`: HaluEval qa (rows 0..7999), question and answer as the engine states them
   (:mod:`veridical.text.statements`). The wrong answer is another of its kind from the same passage,
-  the other of two that the question names, or the opposite of yes and no.
-* `bound_value`: a sentence of such a passage, or a shorter one that it entails, with a number, a
-  date or a name in the place of another of its kind that the passage tells elsewhere.
-* `bound_decoy`: an entailed pair that people wrote (``typed_pairs.FILES``), a name and a value
-  in both texts; beside the premise stands its copy with another name and another value. The
-  hypothesis is of either name, with either value.
-* `bound_exchange`: an entailed pair that people wrote, and beside it the premise's own words with
-  two of its noun phrases in each other's places: the wrong one overlaps more.
+  the question's other alternative, or the opposite of yes and no.
+* `bound_value`: a sentence of such a passage, or a shorter one that it entails. A number, a date or
+  a name is replaced by another of its kind from elsewhere in the passage.
+* `bound_decoy`: an entailed pair that people wrote (``typed_pairs.FILES``), with a name and a value
+  in both texts. The premise is joined by its copy with another name and another value. The
+  hypothesis is about either name, with either value.
+* `bound_exchange`: an entailed pair that people wrote, and the premise with two of its noun phrases
+  in each other's places. The wrong one overlaps more.
 * `bound_voice`: who did what to whom, in the active and the passive voice, and the wrong way round.
 
-Every pair of wordings is put in one of two worlds by a fair coin, by an exchange of the two in the
-premise, so that the hypothesis alone says nothing. ``spans`` has the wrong characters.
+Every pair of wordings is put in one of two worlds by a fair coin. In one of them the two values are
+exchanged in the premise, so the hypothesis alone has no information. ``spans`` has the wrong
+characters.
 
 Needs: spaCy and the model that ``nli_parse.py`` imports, and this package.
 """
@@ -73,7 +74,7 @@ _PAST = {participle: past for past, participle in IRREGULAR.items()}
 _NO_OBJECT = {"met", "became", "joined", "faced", "married", "included", "featured", "had", "was"}
 
 
-class Told(NamedTuple):
+class TypedValue(NamedTuple):
     """A value of a text and its kind, as spaCy names it (years are YEAR)."""
 
     text: str
@@ -81,26 +82,29 @@ class Told(NamedTuple):
 
 
 def word(text: str) -> re.Pattern[str]:
-    """Finds a text that is not part of a longer word or number."""
+    """Return a pattern that finds a text outside longer words and numbers."""
     return re.compile(rf"(?<![\w.,-]){re.escape(text)}(?![\w-]|[.,]\d)")
 
 
 def only(text: str, whole: str) -> bool:
-    """Whether ``whole`` names ``text`` in full wherever it has its last word."""
+    """Return True if ``whole`` names ``text`` in full wherever it has its last word."""
     last = text.split()[-1]
     found = len(word(text).findall(whole))
     return found > 0 and len(word(last).findall(whole)) == found
 
 
 def exchanged(text: str, one: str, other: str) -> str:
-    """``text`` with the two in each other's places."""
+    """Return ``text`` with ``one`` and ``other`` in each other's places."""
     pattern = re.compile(f"{word(one).pattern}|{word(other).pattern}")
     return pattern.sub(lambda m: other if m[0] == one else one, text)
 
 
 def row(premise: str, hypothesis: str, label: str, source: str, marked: str | None = None) -> Row:
-    """A row. ``marked`` is the wrong text of the hypothesis, the last of two (questions
-    can name both answers); None where none can be named."""
+    """Build a row.
+
+    ``marked`` is the wrong text of the hypothesis, the last of two (questions can name both
+    answers); None if it cannot be named.
+    """
     made: Row = {"premise": premise, "hypothesis": hypothesis, "label": label, "source": source}
     if label == "entailment":
         return made | {"spans": []}
@@ -118,8 +122,10 @@ def in_two_worlds(
     source: str,
     rng: random.Random,
 ) -> list[Row]:
-    """``right`` and ``wrong`` given ``premise``, or given it with ``values`` exchanged: the true
-    one is in ``right``, the other in ``wrong``."""
+    """Build rows of ``right`` and ``wrong``, given ``premise`` or its copy with values exchanged.
+
+    The first of ``values`` is in ``right``, the other in ``wrong``.
+    """
     true, false = values
     if rng.random() < 0.5 and only(true, premise) and only(false, premise):
         premise, right, wrong = exchanged(premise, true, false), wrong, right
@@ -130,8 +136,8 @@ def in_two_worlds(
 # --- passages -------------------------------------------------------------------------------
 
 
-def values_of(doc: Doc) -> list[Told]:
-    """Names, numbers and dates of a passage that can stand for one another."""
+def values_of(doc: Doc) -> list[TypedValue]:
+    """Return names, numbers and dates of a passage that can replace one another."""
     found = []
     for ent in doc.ents:
         text = re.sub(r"^the |'s$", "", ent.text).strip('" ,.')
@@ -139,12 +145,12 @@ def values_of(doc: Doc) -> list[Told]:
         if kind in VALUES | {"YEAR"} and not re.search(r"\d", text):
             continue  # "several", "the following year"
         if kind in ENTITIES | VALUES | {"YEAR", "NORP"} and len(text) > 1 and "(" not in text:
-            found.append(Told(text, kind))
+            found.append(TypedValue(text, kind))
     return list(dict.fromkeys(found))
 
 
-def rivals(value: Told, values: Sequence[Told], taken: str) -> list[str]:
-    """The others of its kind that share no word with it and are not in ``taken``."""
+def rivals(value: TypedValue, values: Sequence[TypedValue], taken: str) -> list[str]:
+    """Return the others of its kind that share no word with it and are not in ``taken``."""
     own = set(re.findall(r"\w+", value.text.casefold()))
     shape = bool(re.search(r"[A-Za-z]", value.text))
     return [
@@ -158,13 +164,13 @@ def rivals(value: Told, values: Sequence[Told], taken: str) -> list[str]:
 
 
 def said(question: str, answer: str, rng: random.Random) -> Statement:
-    """As the engine states it, or converted however long the question is."""
+    """Convert an answer as the engine does, or however long the question is."""
     made = to_judge if rng.random() < 0.6 else statement
     return made(question, answer)
 
 
 def answers(rows: Sequence[Row], docs: dict[str, Doc], rng: random.Random) -> Iterator[Row]:
-    """`bound_answer`."""
+    """Yield the rows of `bound_answer`."""
     source = "bound_answer"
     for one in rows:
         doc = docs[restore_spaces(one["knowledge"])]
@@ -190,7 +196,7 @@ def answers(rows: Sequence[Row], docs: dict[str, Doc], rng: random.Random) -> It
         bad = rng.choice(wrong)
         rng.setstate(state)
         false = said(question, bad, rng)
-        if choice:  # what else is told of the two would be exchanged too
+        if choice:  # Other facts about the two would be exchanged too.
             yield row(premise, true.text, "entailment", source)
             yield row(premise, false.text, "contradiction", source, bad)
         else:
@@ -199,8 +205,8 @@ def answers(rows: Sequence[Row], docs: dict[str, Doc], rng: random.Random) -> It
             )
 
 
-def told(docs: Sequence[Doc], rng: random.Random) -> Iterator[Row]:
-    """`bound_value`: at most one of each passage."""
+def other_values(docs: Sequence[Doc], rng: random.Random) -> Iterator[Row]:
+    """Yield the rows of `bound_value`, at most one pair per passage."""
     for doc in docs:
         values = values_of(doc)
         found = []
@@ -228,7 +234,7 @@ def told(docs: Sequence[Doc], rng: random.Random) -> Iterator[Row]:
 
 
 def _phrase(token: Token) -> str | None:
-    """The words of a noun phrase, up to its head and what is compounded, if they are few."""
+    """Return the words of a noun phrase up to its head and compounds, if they are few."""
     parts = [t for t in token.subtree if t.i <= token.i]
     text = "".join(t.text_with_ws for t in parts).strip()
     named = token.ent_type_ in _GIVEN or token.pos_ == "PROPN"
@@ -237,7 +243,7 @@ def _phrase(token: Token) -> str | None:
 
 
 def deeds(doc: Doc) -> Iterator[tuple[str, str, str, str]]:
-    """Who, past tense, participle, whom: of the finite verbs of a passage in the past."""
+    """Yield (who, past tense, participle, whom) for each finite verb of a passage in the past."""
     for token in doc:
         if token.pos_ != "VERB" or token.tag_ not in ("VBD", "VBN"):
             continue
@@ -265,13 +271,13 @@ def deeds(doc: Doc) -> Iterator[tuple[str, str, str, str]]:
 
 
 def voices(docs: Sequence[Doc], rng: random.Random) -> Iterator[Row]:
-    """`bound_voice`."""
+    """Yield the rows of `bound_voice`."""
     for doc in docs:
         for who, past, participle, whom in deeds(doc):
             active, passive = f"{who} {past} {whom}.", f"{whom} was {participle} by {who}."
             turned = f"{whom} {past} {who}.", f"{who} was {participle} by {whom}."
             premise = doc.text
-            if rng.random() < 0.3:  # without the passage there is less to go by
+            if rng.random() < 0.3:  # Without the passage there is less evidence.
                 premise = rng.choice([active, passive])
             true, false = (active, passive), turned
             if rng.random() < 0.5 and only(who, premise) and only(whom, premise):
@@ -295,7 +301,7 @@ _SAME_EITHER_WAY = {"and", "or", "with", "beside", "near", "between", "than", "a
 
 
 class Swapped(NamedTuple):
-    """A text with two noun phrases exchanged, where they stand then, and where they stood."""
+    """A text with two noun phrases exchanged, and their spans after and before."""
 
     text: str
     spans: list[list[int]]
@@ -303,7 +309,7 @@ class Swapped(NamedTuple):
 
 
 def swapped(doc: Doc, rng: random.Random) -> Swapped | None:
-    """Two noun phrases of different roles, alike in number, with a verb between them."""
+    """Exchange two noun phrases of different roles, alike in number, with a verb between them."""
     chunks = [
         c
         for c in doc.noun_chunks
@@ -339,7 +345,10 @@ def swapped(doc: Doc, rng: random.Random) -> Swapped | None:
 
 
 def exchanges(rows: Sequence[Row], premises: Sequence[Doc], rng: random.Random) -> Iterator[Row]:
-    """`bound_exchange`. In some the odd wording is the true one, so that it tells nothing."""
+    """Yield the rows of `bound_exchange`.
+
+    In some the odd wording is the true one, so that odd wording has no information.
+    """
     source = "bound_exchange"
     for one, doc in zip(rows, premises, strict=True):
         made = swapped(doc, rng)
@@ -353,15 +362,18 @@ def exchanges(rows: Sequence[Row], premises: Sequence[Doc], rng: random.Random) 
         yield row(premise, wrong, "not_entailment", source) | {"spans": spans}
 
 
-# --- a second subject beside the first -------------------------------------------------------
+# --- a second subject next to the first ------------------------------------------------------
 
 _NUMBER = re.compile(r"(?<![\w.,-])\d{1,3}(?:,\d{3})+(?![\w,.]?\d)|(?<![\w.,-])\d+(?![\w,.-]*\d)")
 _SMALL = set(NUMBER_WORDS[2:])
 
 
 def another_number(value: str, rng: random.Random) -> str:
-    """A number that differs in one of its first two digits, a year moved by up to 40, or another
-    small number in words."""
+    """Return another number.
+
+    It differs in one of its first two digits, is a year moved by up to 40, or is another small
+    number in words.
+    """
     if value in _SMALL:
         return rng.choice([w for w in NUMBER_WORDS[2:] if w != value])
     if re.fullmatch(r"1[5-9]\d\d|20[01]\d", value):
@@ -371,8 +383,8 @@ def another_number(value: str, rng: random.Random) -> str:
     return value[:at] + digit + value[at + 1 :]
 
 
-def names_of(doc: Doc) -> list[Told]:
-    """Its names, with their kinds."""
+def names_of(doc: Doc) -> list[TypedValue]:
+    """Return the names of a passage, with their kinds."""
     return [v for v in values_of(doc) if v.kind in ENTITIES and v.text[0].isupper()]
 
 
@@ -383,16 +395,16 @@ def numbers_of(text: str) -> list[str]:
 
 
 class Decoy(NamedTuple):
-    """What an entailed pair shares: names, and numbers."""
+    """An entailed pair with the names and numbers that both texts have."""
 
     premise: str
     hypothesis: str
-    names: list[Told]
+    names: list[TypedValue]
     numbers: list[str]
 
 
 def shared(rows: Sequence[Row], parsed: Sequence[Doc]) -> Iterator[Decoy]:
-    """Of each row, the names and numbers that stand once in the hypothesis, and in the premise."""
+    """Find the names and numbers that occur once in a row's hypothesis, and in its premise."""
     for one, doc in zip(rows, parsed, strict=True):
         premise, hypothesis = one["premise"], one["hypothesis"]
 
@@ -407,19 +419,19 @@ def shared(rows: Sequence[Row], parsed: Sequence[Doc]) -> Iterator[Decoy]:
 
 
 def replaced(text: str, new: dict[str, str]) -> str:
-    """``text`` with each key of ``new`` replaced by its value, all at once."""
+    """Replace each key of ``new`` in ``text`` by its value, all at once."""
     pattern = "|".join(word(old).pattern for old in new)
     return re.sub(pattern, lambda m: new[m[0]], text)
 
 
 def decoys(found: Sequence[Decoy], rng: random.Random) -> Iterator[Row]:
-    """`bound_decoy`."""
+    """Yield the rows of `bound_decoy`."""
     pools: dict[str, list[str]] = {}
     for one in found:
         for name in one.names:
             pools.setdefault(name.kind, []).append(name.text)
 
-    def another(name: Told, text: str) -> str | None:
+    def another(name: TypedValue, text: str) -> str | None:
         for other in rng.sample(pools[name.kind], min(10, len(pools[name.kind]))):
             if not set(other.split()) & set(text.split()):
                 return other
@@ -445,16 +457,16 @@ def decoys(found: Sequence[Decoy], rng: random.Random) -> Iterator[Row]:
         who, right, wrong = rng.choice(
             [(subject.text, value, other_value), (other_subject, other_value, value)]
         )
-        for told_of, label in (
+        for stated_value, label in (
             (right, "entailment"),
             (wrong, "contradiction" if number else "not_entailment"),
         ):
-            hypothesis = replaced(one.hypothesis, {subject.text: who, value: told_of})
-            yield row(both, hypothesis, label, "bound_decoy", told_of)
+            hypothesis = replaced(one.hypothesis, {subject.text: who, value: stated_value})
+            yield row(both, hypothesis, label, "bound_decoy", stated_value)
 
 
 def make(data: Path, seed: int) -> list[Row]:
-    """All rows, as many of each source as :data:`MOST` says, shuffled."""
+    """Return the rows of all sources, at most :data:`MOST` of each, shuffled."""
     rows = load_rows(data / "halueval" / "dataset_halueval_qa.jsonl")
     texts = list(dict.fromkeys(restore_spaces(one["knowledge"]) for one in rows))
     _, parsed = parse_passages(texts)
@@ -474,7 +486,7 @@ def make(data: Path, seed: int) -> list[Row]:
     made: list[Row] = []
     for found in (
         answers(rows, docs, rng),
-        told(parsed, rng),
+        other_values(parsed, rng),
         decoys(list(shared(human, hypotheses)), rng),
         exchanges(few, premises, rng),
         voices([*parsed, *hypotheses], rng),

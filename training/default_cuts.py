@@ -1,4 +1,4 @@
-"""The operating point of the default's verdicts: cuts on risks that were judged out of fold."""
+"""The operating point of the default's verdicts: cuts on out-of-fold risks."""
 
 from __future__ import annotations
 
@@ -11,13 +11,16 @@ from veridical.ensembles.scorers import default_set as default
 
 UNCLEAR = 0.1  # share of a set's answers that are unclear, at most
 PRECISION = 0.75  # of the verdict contradicted
-LEAST_SHARE = 0.5  # of contradiction in what speaks against a sentence, for that verdict
+LEAST_SHARE = 0.5  # of contradiction in the evidence against a sentence, for that verdict
 DIGITS = 4
 
 
 class Judged(NamedTuple):
-    """A set's answers that are scored: log-odds, labels, and the largest shares of contradiction
-    among what speaks against their sentences. ``weight`` is the set's share of its benchmark."""
+    """A set's scored answers.
+
+    ``contradiction`` has the largest share of contradiction in the evidence against any of an
+    answer's sentences. ``weight`` is the set's share of its benchmark.
+    """
 
     odds: np.ndarray
     labels: np.ndarray
@@ -26,8 +29,10 @@ class Judged(NamedTuple):
 
 
 def errors(sets: Sequence[Judged], risk: float) -> tuple[float, float]:
-    """The shares of right answers flagged and of wrong ones missed where answers from ``risk`` on
-    are flagged, each benchmark counting the same."""
+    """Compute the shares of right answers flagged and of wrong ones missed.
+
+    Answers from ``risk`` on are flagged. Each benchmark counts the same.
+    """
     cut = default.log_odds(risk, 0.0)
     weights = [one.weight for one in sets]
     flagged = [(one.odds[one.labels == 0] >= cut).mean() for one in sets]
@@ -36,7 +41,7 @@ def errors(sets: Sequence[Judged], risk: float) -> tuple[float, float]:
 
 
 def cuts(sets: Sequence[Judged]) -> dict[str, dict[str, float]]:
-    """The cuts of each strictness, by answers that were judged out of fold."""
+    """Choose the cuts of each strictness, by answers that were judged out of fold."""
     grid = np.linspace(0.1, 0.9, 81)
     table = np.array([errors(sets, risk) for risk in grid])
     smooth = np.convolve(np.pad(table.sum(axis=1), 2, "edge"), np.ones(5) / 5, "valid")
@@ -58,13 +63,13 @@ def cuts(sets: Sequence[Judged]) -> dict[str, dict[str, float]]:
 
 
 def _share_between(sets: Sequence[Judged], low: float, high: float) -> float:
-    """The share of the answers whose risk is in [low, high), in the set that has most of them."""
+    """Compute the share of answers with a risk in [low, high), in the set with most of them."""
     a, b = default.log_odds(low, 0.0), default.log_odds(high, 0.0)
     return max(float(((one.odds >= a) & (one.odds < b)).mean()) for one in sets)
 
 
 def contradicted_from(sets: Sequence[Judged], least: float) -> dict[str, float]:
-    """The risk from which on an answer that sources speak against is wrong three times of four.
+    """Find the risk from which on an answer that sources contradict is wrong three times of four.
 
     Args:
         least: the risk from which on answers are flagged.

@@ -1,4 +1,4 @@
-"""The labelled answers that the default is fitted on, and those that it is measured on."""
+"""Labelled answers for fitting the default, and for measuring it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-#: Answers of a pair differ by at most this many characters, so that length tells nothing.
+#: Answers of a pair differ by at most this many characters, so that length has no information.
 LENGTH_GAP = 4
 #: Rows of HaluEval qa from here on are held out.
 HELD_OUT_FROM = 0.8
@@ -64,8 +64,10 @@ def lines(path: Path) -> Iterator[dict[str, Any]]:
 
 
 def begin(path: Path, most: int | None = None) -> list[tuple[dict[str, Any], float, str]]:
-    """Dialogue responses, by people: attributable to the knowledge (right) or not. Generic ones,
-    which say nothing, are left out."""
+    """Load dialogue responses with human labels: attributable to the knowledge (right) or not.
+
+    Generic responses, which state nothing, are left out.
+    """
     with path.open(encoding="utf-8", newline="") as f:
         table = list(csv.DictReader(f, delimiter="\t", quoting=csv.QUOTE_NONE))
     items = []
@@ -82,7 +84,7 @@ def begin(path: Path, most: int | None = None) -> list[tuple[dict[str, Any], flo
 
 
 def halueval_qa(path: Path, most: int, held_out: bool) -> list[tuple[dict[str, Any], float, str]]:
-    """A right and a hallucinated answer to each question, of like length."""
+    """Load a right and a hallucinated answer to each question, of like length."""
     rows = list(lines(path))
     cut = int(len(rows) * HELD_OUT_FROM)
     pairs = [
@@ -103,7 +105,7 @@ def halueval_qa(path: Path, most: int, held_out: bool) -> list[tuple[dict[str, A
 
 
 def grounded(path: Path, most: int) -> list[tuple[dict[str, Any], float, str]]:
-    """Claims, summaries and replies judged against documents, at most ``most`` of them."""
+    """Load claims, summaries and replies judged against documents, at most ``most`` of them."""
     rows = list(lines(path))
     items = []
     for row in random.Random(0).sample(rows, min(most, len(rows))):
@@ -116,7 +118,7 @@ def grounded(path: Path, most: int) -> list[tuple[dict[str, Any], float, str]]:
 
 
 def halueval_summaries(path: Path, most: int) -> list[tuple[dict[str, Any], float, str]]:
-    """A right and a hallucinated summary of each of ``most`` documents."""
+    """Load a right and a hallucinated summary of each of ``most`` documents."""
     items = []
     for i, row in enumerate(random.Random(0).sample(list(lines(path)), most)):
         for label, name in enumerate(("right_summary", "hallucinated_summary")):
@@ -127,12 +129,12 @@ def halueval_summaries(path: Path, most: int) -> list[tuple[dict[str, Any], floa
 
 
 def _final(solution: str) -> str:
-    """The last line of a solution, as a sentence would have it."""
+    """Return the text after a solution's last "A:" mark, to be put in a sentence."""
     return solution.rsplit("A:", 1)[-1].strip()
 
 
 def _steps(solution: str) -> str:
-    """A solution without its calculator's marks, one sentence a line."""
+    """Return a solution without its calculator's marks, one sentence per line."""
     text = "".join(piece.split(">>", 1)[-1] for piece in solution.split("<<"))
     return " ".join(
         line.strip().rstrip(".") + "."
@@ -144,8 +146,10 @@ def _steps(solution: str) -> str:
 def gsm8k(
     path: Path, most: int, field: str, text: Callable[[str], str], held_out: bool = False
 ) -> list[tuple[dict[str, Any], float, str]]:
-    """One model's answer to a question; three others' are the samples, or the gold answer is the
-    reference. As many wrong as right."""
+    """Load one model's answer to each question, as many wrong as right.
+
+    Three others' answers are the samples, or the gold answer is the reference.
+    """
     rows = list(lines(path))
     cut = int(len(rows) * HELD_OUT_FROM)
     rows = rows[cut:] if held_out else rows[:cut]
@@ -169,8 +173,10 @@ def gsm8k(
 
 
 def truthfulqa(path: Path, held_out: bool) -> list[tuple[dict[str, Any], float, str]]:
-    """A right and a wrong answer to each question, of the lengths nearest to each other, with
-    another right one as the reference. Every other question is held out."""
+    """Load a right and a wrong answer to each question, with another right one as the reference.
+
+    The two have the lengths nearest to each other. Every other question is held out.
+    """
     items = []
     for i, row in enumerate(lines(path)):
         if (i % 2 == 1) != held_out:
@@ -190,8 +196,10 @@ def truthfulqa(path: Path, held_out: bool) -> list[tuple[dict[str, Any], float, 
 
 
 def examples(path: Path) -> list[tuple[dict[str, Any], float, str]]:
-    """This project's example answers of a small model with its log-probabilities, graded by
-    hand; those graded half right are left out."""
+    """Load this project's example answers of a small model with its log-probabilities.
+
+    They were graded by hand; those graded half right are left out.
+    """
     return [
         (
             {"prompt": row["prompt"], "response": row["response"], "logprobs": row["logprobs"]},
@@ -204,7 +212,7 @@ def examples(path: Path) -> list[tuple[dict[str, Any], float, str]]:
 
 
 def load(data: Path, home: Path) -> list[Labelled]:
-    """Every set, those for fitting first."""
+    """Load every set, those for fitting first."""
     path = data / "grounded"
     qa = data / "qa" / "gsm8k_example_model_solutions.jsonl"
     halueval = data / "halueval" / "dataset_halueval_qa.jsonl"

@@ -1,4 +1,4 @@
-"""Ways to make one risk of an answer from those of its sentences."""
+"""Ways to combine sentences' risks into one risk per answer."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Way = Callable[[np.ndarray], float]
 
 
 def worst_of_many(share: float) -> Way:
-    """The largest log-odds, less a ``share`` of the log of how many sentences there are."""
+    """Return a way: the largest log-odds less a ``share`` of the log of the number of sentences."""
     return lambda odds: float(odds.max() - share * np.log(len(odds)))
 
 
@@ -40,8 +40,11 @@ def ordered(values: np.ndarray, labels: np.ndarray) -> float:
 def pairs_ordered(
     values: np.ndarray, labels: np.ndarray, groups: Sequence[str]
 ) -> tuple[float, int]:
-    """Of the pairs of a right and a wrong answer of one group: the share in which the wrong one
-    has the larger value (ties count half), and how many pairs there are."""
+    """Compare right and wrong answers in pairs within groups.
+
+    Returns the share of pairs in which the wrong one has the larger value (ties count half), and
+    the number of pairs.
+    """
     found: list[float] = []
     order = sorted(range(len(groups)), key=lambda i: groups[i])
     for _, places in groupby(order, key=lambda i: groups[i]):

@@ -1,16 +1,16 @@
-"""Pairs for NLI models from the documents of ``checker_data.py``, as the engine would read them.
+"""Pairs for NLI models from the documents of ``checker_data.py``.
 
     python training/document_pairs.py CHECKER/train.jsonl OUT.jsonl [--nli mini]
 
-A document is cut into the engine's windows (:mod:`veridical.text.passages`: tables and records in
-words), and a statement into what the engine judges of it (:mod:`veridical.core.stated`). Of a
-document of one window the row's label holds. Of several, a statement that the document does not
-make follows from none: the one that shares most words with it is taken. A right statement follows
-from one of them, if from any: of the :data:`NEAREST` that share most words the one that entails
-most, by the model ``--nli``, and none if that is less than :data:`FOUND`. Of a right answer every
-statement is right; of a wrong one that makes several it is not known which is wrong, so it is left
-out. Other languages and abstentions, which no NLI model is asked about, are left out too.
-P(entailment) is kept beside OUT between runs.
+Documents are read as by the engine: in windows (:mod:`veridical.text.passages`: tables and records
+in words), and each answer as the statements that the engine judges (:mod:`veridical.core.stated`).
+With one window the row's label holds. With several, a wrong statement follows from no window; the
+one that shares most words with it is taken. A right statement follows from at least one. Of the
+:data:`NEAREST` that share most words, the one that entails it most by the model ``--nli`` is taken,
+or no window if P(entailment) is below :data:`FOUND`. All statements of a right answer are right. A
+wrong answer with several is left out, as its wrong statement is not known. Other languages and
+abstentions, which no NLI model reads, are left out too. P(entailment) is kept next to OUT between
+runs.
 
 OUT gets rows as ``nli_pairs.py`` writes them, for ``--documents`` of ``nli_train.py``.
 
@@ -49,7 +49,7 @@ Row = dict[str, Any]
 
 
 def premises(document: str) -> list[str]:
-    """A document's windows, as models read them."""
+    """Cut a document into windows, as models read them."""
     return [undecorated(readable(window.text)) for window in passages(document)]
 
 
@@ -60,7 +60,7 @@ def statements(document: str, answer: str) -> list[str]:
 
 
 def judged(rows: Sequence[Row]) -> Iterator[tuple[Row, list[str], str]]:
-    """Each row with the windows nearest to it, once for each statement whose label is known."""
+    """Yield each row with the windows nearest to it, for each statement with a known label."""
     for row in rows:
         if row["kind"] in LEFT_OUT:
             continue
@@ -72,14 +72,14 @@ def judged(rows: Sequence[Row]) -> Iterator[tuple[Row, list[str], str]]:
 
 
 def nearest(windows: Sequence[str], said: str) -> list[str]:
-    """The only window, or the :data:`NEAREST` that share most words with a statement."""
+    """Return the only window, or the :data:`NEAREST` that share most words with a statement."""
     if len(windows) == 1:
         return list(windows)
     return [windows[i] for i in candidates(tuple(windows)).nearest(words_of(said), NEAREST)]
 
 
 def pairs(rows: Sequence[Row], entailment: Entailment) -> list[Row]:
-    """Rows of premise, hypothesis, label, and the source ``document_`` with the kind."""
+    """Make rows of premise, hypothesis, label, and the source ``document_`` with the kind."""
     found = [(row, windows, said) for row, windows, said in judged(rows) if windows]
     open_ = [
         (window, said)

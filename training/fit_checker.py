@@ -1,13 +1,13 @@
-"""Fits the calibration of a checker on grounded answers, and writes it into its ``checker.json``.
+"""Calibration of a checker on grounded answers, written into its ``checker.json``.
 
     python training/fit_checker.py --data DATA --checker checker-0.5b
 
 The adapter is the one that ``--llm local:checker-0.5b`` takes: of the installed package
 (``pip install -e packages/veridical-checker``) or kept by ``veridical models get``. Answers of
 DATA/grounded/*_dev.jsonl are judged by ``statement_judge``. A logistic regression of the largest
-log-odds of an answer gives intercept and slope. Of every set there are as many right as wrong
-answers. The balanced accuracy that is printed is of answers whose documents the fit did not see;
-the AUROC is of the log-odds. With ``--out`` the replies are kept, and the run resumes.
+log-odds of an answer gives intercept and slope. Every set has as many right as wrong answers. The
+printed balanced accuracy covers answers whose documents the fit did not see. The printed AUROC is
+that of the log-odds. With ``--out`` the replies are kept, and the run resumes.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ def main(arguments: Sequence[str] | None = None, llm: Any = None) -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--data", type=Path, required=True, help="folder of public data sets")
     parser.add_argument("--checker", choices=tuple(checkers.CHECKERS), default="checker-0.5b")
-    parser.add_argument("--rows", type=int, default=150, help="of each set")
+    parser.add_argument("--rows", type=int, default=150, help="rows of each set")
     parser.add_argument("--out", type=Path, help="folder of the runs")
     args = parser.parse_args(arguments)
     adapter = checkers.need(checkers.CHECKERS[args.checker])

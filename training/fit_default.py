@@ -1,29 +1,29 @@
-"""Fits the default: weights, calibration and thresholds of ``ensemble``. Labels are used.
+"""The default's fits: weights, calibration and thresholds of ``ensemble``. Labels are used.
 
     python training/fit_default.py --data ../shared/data --store .veridical/store --nli mini base
 
-For each NLI model and each field (contexts, reference, samples, log-probabilities) the members'
-risks on labelled answers become log-odds, and logistic regressions of these give the log-odds of
-being wrong: one for each subset of the members that read by a model, so that a run without a reader
-(``--proxy``) has its own. Lexical members are in each of them, and add nothing where they find
-nothing to compare. Every benchmark counts the same, so do its parts, and so do right and wrong
-answers of each: the risk is calibrated to equal numbers.
-No coefficient is below 0, and a member without which a fit is as good out of fold has none. By
-contexts, folds are benchmarks: each is judged by a fit that has not seen it. By contexts and
-reference, a response is as risky as its worst sentence, so the regression is of that sentence,
-chosen anew by each fit until the choice stays. By contexts, the more sentences an answer
-has the less each of them counts, by the share of the log of their number that orders best out of
-fold; what the mean, the expected number of wrong sentences and the like would order is printed
-beside it (``default_ways.py``). By samples and log-probabilities the regression is of the response.
+Fits are made for each NLI model and each field (contexts, reference, samples, log-probabilities).
+The members' risks on labelled answers become log-odds. Logistic regressions of these give the
+log-odds of being wrong. Each subset of the members that read by a model has its own, for runs
+without a reader (``--proxy``). Lexical members are in each of them, and add nothing
+if they find nothing to compare. Every benchmark counts the same. So do its parts, and right and
+wrong answers of each: the risk is calibrated to equal numbers. No coefficient is below 0. A member
+without which a fit is as good out of fold is left out. By contexts, folds are benchmarks: each is
+judged by a fit that has not seen it. By contexts and reference, a response is as risky as its worst
+sentence. The regression uses that sentence, chosen again by each fit until the choice stays. By
+contexts, the more sentences an answer has the less each of them counts. The share of the log of
+their number is the one that orders best out of fold. The order by the mean, the expected number of
+wrong sentences and the like is printed for comparison (``default_ways.py``). By samples and
+log-probabilities the regression uses the response.
 
-Verdicts are cut on these risks, out of fold, each benchmark counting the same: ``balanced`` where
-the balanced accuracy is largest, ``low`` where half as many right answers are flagged, ``high``
-where half as many wrong ones are missed. Below each cut, a zone with at most a tenth of the answers
-is ``unclear``. ``contradicted`` needs a risk from which on three of four answers of even sets are
+Verdicts are cut on these risks, out of fold, each benchmark counting the same. ``balanced`` has the
+largest balanced accuracy. At ``low`` half as many right answers are flagged, at ``high`` half as
+many wrong ones are missed. Below each cut, a zone with at most a tenth of the answers is
+``unclear``. ``contradicted`` needs a risk from which on three of four answers of even sets are
 wrong.
 
-It writes ``ensembles/scorers/default.json`` and prints figures on what was fitted on (out of
-fold, by group) and on what was held out, beside those of constant risks and of the length.
+The output is ``ensembles/scorers/default.json``. Figures are printed for the fitted data (out of
+fold, by group) and for held-out data. Those of constant risks and of the length are added.
 """
 
 from __future__ import annotations
@@ -78,8 +78,8 @@ RIDGE = 1.0
 BENCHMARKS = ("BEGIN", "HaluEval", "CG2C", "FaithDial", "SummEdits")
 FOLDS = len(BENCHMARKS)
 ROUNDS = 20
-READ = 100  # answers of a set that the language model of readers is asked about
-LONGEST_READ = 2500  # characters of sources that the language model of readers is asked about
+READ = 100  # answers of a set that the readers' language model reads
+LONGEST_READ = 2500  # characters of sources that the readers' language model reads
 #: The answers of several sentences with samples, by which longer ones are calibrated.
 LONG = "GSM8K solutions"
 LEAST_GAIN = 0.002  # of the mean log loss, in nats, for which a member counts
@@ -87,8 +87,9 @@ DIGITS = 4
 
 
 class Answers(NamedTuple):
-    """A set's members' log-odds: for each answer (sentences, members), NaN where not scored; the
-    answers' folds; and of each sentence the share of contradiction in what speaks against it."""
+    """Log-odds of a set's members: for each answer (sentences, members), NaN where not scored.
+
+    ``contradiction`` has each sentence's share of contradiction in the evidence against it."""
 
     of: Labelled
     features: list[np.ndarray]
@@ -108,12 +109,12 @@ class Model:
     coefficients: np.ndarray
 
     def odds(self, features: np.ndarray) -> np.ndarray:
-        """(n,) log-odds of (n, members)."""
+        """Compute (n,) log-odds of (n, members)."""
         return np.nan_to_num(features) @ self.coefficients + self.intercept
 
 
 def members(field: default.Field, words: bool) -> tuple[str, ...]:
-    """Those of a field, with ``spans`` where the NLI model tells words."""
+    """Name the members of a field, with ``spans`` if the NLI model labels words."""
     return tuple(name for name in MEMBERS[field] if words or name != "spans")
 
 
@@ -126,7 +127,7 @@ def call(name: str, field: str, reader: str) -> BoundScorer:
 def read(
     one: Labelled, names: Sequence[str], engine: veridical.Engine, reader: str
 ) -> tuple[Answers, list[str]]:
-    """A set's answers scored by ``names``, and the models that were asked."""
+    """Score a set's answers by ``names``; return them and the models that were asked."""
     read = [] if is_long(one) else one.rows[:: max(1, len(one.rows) // READ)]
     scored: dict[int, dict[str, Score]] = {id(row): {} for row in one.rows}
     asked: set[str] = set()
@@ -166,8 +167,7 @@ def is_long(one: Labelled) -> bool:
 
 
 def folds_of(one: Labelled) -> np.ndarray:
-    """(n,) the fold of each answer: by contexts that of the benchmark; else those of one group
-    share it."""
+    """Return (n,) the fold of each answer: by contexts its benchmark's, else its group's."""
     if one.field == "contexts":
         return np.full(len(one.rows), BENCHMARKS.index(one.benchmark) if one.role == "fit" else -1)
     groups = {group: i for i, group in enumerate(dict.fromkeys(one.groups))}
@@ -175,7 +175,7 @@ def folds_of(one: Labelled) -> np.ndarray:
 
 
 def contradiction_share(said: Sequence[default.MemberRisk | None]) -> float:
-    """The share of contradiction in what the members say against a sentence, in [0, 1]."""
+    """Compute contradiction's share of the members' evidence against a sentence, in [0, 1]."""
     given = [s.probabilities for s in said if s is not None and s.probabilities is not None]
     neutral = sum(p.get("neutral", 0.0) for p in given)
     contradiction = sum(p.get("contradiction", 0.0) for p in given)
@@ -187,7 +187,7 @@ def _record(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def models_of(results: Iterable[Result], scorer: str | None = None) -> set[str]:
-    """The models that were asked, as signatures name them: by one ``scorer``, or by all."""
+    """Collect the models that were asked, as in signatures: by one ``scorer``, or by all."""
     return {
         part
         for result in results
@@ -199,15 +199,16 @@ def models_of(results: Iterable[Result], scorer: str | None = None) -> set[str]:
 
 
 def readable(features: np.ndarray, names: Sequence[str], reads: Sequence[int]) -> np.ndarray:
-    """(n,) whether a fit has what it reads in each of (n, members): all members that read by a
-    model, or any of the lexical ones where it reads no other."""
+    """Return (n,) True where (n, members) have the input of a fit.
+
+    That is all members that read by a model, or any lexical one if the fit reads no other."""
     models = [i for i in reads if not default.lexical(names[i])]
     known = ~np.isnan(features)
     return known[:, models].all(axis=1) if models else known[:, list(reads)].any(axis=1)
 
 
 def shares(sets: Sequence[Answers]) -> list[float]:
-    """What each set counts: those of a benchmark add up to 1."""
+    """Compute each set's weight; those of a benchmark add up to 1."""
     parts = Counter(one.of.benchmark for one in sets)
     return [1 / parts[one.of.benchmark] for one in sets]
 
@@ -219,8 +220,7 @@ def fitted(
     used: Sequence[int],
     skip: int | None = None,
 ) -> Model:
-    """The fit for sentences that have the members at ``reads``, by those of them at ``used``, on
-    all answers but those of the fold ``skip``."""
+    """Fit sentences that have the members at ``reads``, by those at ``used``, without a fold."""
     bags: list[np.ndarray] = []
     labels: list[float] = []
     weights: list[float] = []
@@ -257,8 +257,9 @@ def averaged(
     used: Sequence[int],
     skip: int | None = None,
 ) -> Model:
-    """The mean of two fits, with the share of known words, which finds made-up answers, and without
-    it, as it speaks against right paraphrases."""
+    """Take the mean of two fits, with the share of known words and without it.
+
+    The share finds made-up answers, but also flags right paraphrases."""
     without = [i for i in used if names[i] != KNOWN_WORDS]
     models = [fitted(sets, names, reads, u, skip) for u in (used, without) if u]
     return Model(
@@ -268,7 +269,7 @@ def averaged(
 
 
 def _not_falling(x: np.ndarray, labels: np.ndarray) -> Model:
-    """The logistic regression without those columns whose coefficients would be below 0."""
+    """Fit a logistic regression without the columns whose coefficients would be below 0."""
     used = list(range(x.shape[1]))
     while True:
         fit = fit_logistic(x[:, used], labels, ridge=RIDGE)
@@ -283,7 +284,7 @@ def _not_falling(x: np.ndarray, labels: np.ndarray) -> Model:
 def loss(
     sets: Sequence[Answers], names: Sequence[str], reads: Sequence[int], used: Sequence[int]
 ) -> float:
-    """Mean log loss out of fold, each benchmark and each label counting the same."""
+    """Compute the mean log loss out of fold, each benchmark and each label counting the same."""
     models = [fitted(sets, names, reads, used, skip) for skip in range(FOLDS)]
     means, weights = [], []
     for one, share in zip(sets, shares(sets), strict=True):
@@ -298,9 +299,10 @@ def loss(
 
 
 def helpful(sets: Sequence[Answers], names: Sequence[str], reads: Sequence[int]) -> tuple[int, ...]:
-    """Those of the members at ``reads`` without which the fit is worse by :data:`LEAST_GAIN`; of
-    several that ask the NLI model the same, the first alone. Lexical members stay: they cost no
-    time, and what they tell of generated answers the sets with edited claims hide."""
+    """Select the members at ``reads`` without which the fit is worse by :data:`LEAST_GAIN`.
+
+    Of several that ask the NLI model the same, only the first is used. Lexical members stay: they
+    cost no time, and sets with edited claims hide their benefit on generated answers."""
     by_nli = [i for i in reads if names[i] in SAME_PAIRS]
     used = tuple(i for i in reads if i not in by_nli[1:])
     best = loss(sets, names, reads, used)
@@ -339,7 +341,7 @@ class Ensemble:
         return default.fit_name(self.names, {self.names[i] for i in scored})
 
     def each(self, features: np.ndarray) -> np.ndarray:
-        """Log-odds of those of (sentences, members) that are scored."""
+        """Compute the log-odds of those of (sentences, members) that are scored."""
         return np.array(
             [
                 float(self.models[self._name(known)].odds(row[None])[0])
@@ -349,23 +351,23 @@ class Ensemble:
         )
 
     def worst(self, features: np.ndarray) -> float:
-        """Log-odds of the worst of (sentences, members); NaN where nothing is scored."""
+        """Compute the log-odds of the worst of (sentences, members); NaN if nothing is scored."""
         odds = self.each(features)
         return worst_of_many(self.of_many)(odds) if len(odds) else np.nan
 
     def odds(self, answers: Answers) -> np.ndarray:
-        """(n,) :meth:`worst` of each answer."""
+        """Compute :meth:`worst` of each answer, (n,)."""
         return np.array([self.worst(f) for f in answers.features])
 
 
 def alone(answers: Answers, i: int) -> np.ndarray:
-    """(n,) the largest log-odds by one member."""
+    """Return (n,) the largest log-odds by one member."""
     largest = [np.max(f[:, i], initial=-np.inf, where=~np.isnan(f[:, i])) for f in answers.features]
     return np.where(np.isinf(largest), np.nan, largest)
 
 
 def balanced(labels: np.ndarray) -> np.ndarray:
-    """Indices that have as many right as wrong answers."""
+    """Return indices of as many right as wrong answers."""
     wrong, right = np.flatnonzero(labels == 1), np.flatnonzero(labels == 0)
     most = max(len(wrong), len(right))
     return np.concatenate([np.resize(wrong, most), np.resize(right, most)])
@@ -418,7 +420,7 @@ def show(title: str, row: Mapping[str, float]) -> None:
 def fit_field(
     field: default.Field, names: Sequence[str], answers: Sequence[Answers]
 ) -> dict[str, Any]:
-    """A field's entry of the file; prints its figures, without a reader but where it is named."""
+    """Return a field's entry of the file; print its figures, with a reader only where named."""
     own = [a for a in answers if a.of.role == "fit"]
     whole = Ensemble(own, names)
     by_fold = [Ensemble(own, names, whole.used, skip) for skip in range(FOLDS)]
@@ -480,20 +482,21 @@ def fit_field(
 
 
 def out_of_fold(by_fold: Sequence[Ensemble], one: Answers) -> np.ndarray:
-    """(n,) log-odds of a set's answers, each by the fit that has not seen its fold."""
+    """Compute (n,) log-odds of a set's answers, each by the fit that has not seen its fold."""
     return np.array([by_fold[k].worst(f) for f, k in zip(one.features, one.folds, strict=True)])
 
 
 def judged(odds: np.ndarray, one: Answers, weight: float = 1.0) -> Judged:
-    """The answers of a set that are scored."""
+    """Select the answers of a set that are scored."""
     scored = ~np.isnan(odds)
     largest = np.array([s.max() if len(s) else 0.0 for s in one.contradiction])
     return Judged(odds[scored], one.labels[scored], largest[scored], weight)
 
 
 def fit_long(sets: Sequence[Labelled], engine: veridical.Engine, reader: str) -> dict[str, Any]:
-    """The entry of longer answers by samples, with a language model that read them and without;
-    prints figures of those held out, which are shorter."""
+    """Return the entry of longer answers by samples, with and without a language model's reading.
+
+    Prints figures of those held out, which are shorter."""
     (own,) = (one for one in sets if one.role == "fit")
     lengths = [len(row["response"]) for row in own.rows]
     entry: dict[str, Any] = {"over": int(np.ceil(np.percentile(lengths, 90) / 100)) * 100}
@@ -518,7 +521,7 @@ def fit_long(sets: Sequence[Labelled], engine: veridical.Engine, reader: str) ->
 
 
 def _long_odds(one: Labelled, bound: BoundScorer, engine: veridical.Engine) -> np.ndarray:
-    """(n,) log-odds of the mean quantile of a set's answers; NaN of those too short for the set."""
+    """Return (n,) log-odds of the mean quantile of answers; NaN if too short for the set."""
     odds = []
     for result in veridical.check(one.rows, [bound], engine=engine):
         (score,) = result.scores.values()
@@ -533,7 +536,7 @@ def _report_members(names: Sequence[str], one: Answers) -> None:
 
 
 def kept(one: Answers, members: Sequence[int]) -> Answers:
-    """A set as if only these members were scored."""
+    """Return a set as if only these members were scored."""
     use = np.array(sorted(members), int)
     features = []
     for f in one.features:
@@ -556,7 +559,7 @@ def main() -> None:
     parser.add_argument("--most", type=int, help="answers of each set, at most")
     parser.add_argument("--reader", default="smollm2", help="language model; see --proxy")
     parser.add_argument("--fields", nargs="+", choices=default.FIELDS, default=default.FIELDS)
-    parser.add_argument("--out", type=Path, default=OUT, help="of other fields and models it keeps")
+    parser.add_argument("--out", type=Path, default=OUT, help="file; keeps other entries")
     arguments = parser.parse_args()
     content = json.loads(arguments.out.read_text("utf-8")) if arguments.out.is_file() else {}
     by_nli, models = dict(content.get("by_nli", {})), dict(content.get("models", {}))

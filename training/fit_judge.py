@@ -1,15 +1,16 @@
-"""Fits what ``statement_judge`` makes of its replies, and shows what the default makes of both.
+"""Calibration of ``statement_judge``, and its share in the default.
 
     python training/fit_judge.py --data ../shared/data --llm local:qwen-1.5b --out RUN
 
 A logistic regression of the judge's log-odds on answers with contexts gives the constants of
-``scorers/judges/statement_judge.py``, which are printed. Every set counts the same, and of each
-there are as many right as wrong answers, paired so that neither length nor words shared with the
-source tell them apart: what is left is what a judge is asked for. Then it prints the AUROC of the
-default's members, of the judge, and of both by several shares of the members
-(``default_set.beside_judge``, which is chosen, not fitted: the embedded NLI model was trained on
-VitaminC and FoolMeTwice, and the members' weights on BEGIN and HaluEval; answers with a reference
-are shown besides). The run in RUN resumes; another fit of its scores needs no model.
+``scorers/judges/statement_judge.py``, which are printed. Every set counts the same, and has as many
+right as wrong answers. They are paired so that neither length nor words shared with the source
+distinguish them. The remaining difference is the one that a judge is needed for.
+
+Then the AUROC is printed: of the default's members, of the judge, and of both by several shares of
+the members (``default_set.beside_judge``). That share is chosen, not fitted: the embedded NLI model
+was trained on VitaminC and FoolMeTwice, and the members' weights on BEGIN and HaluEval. Answers
+with a reference are shown too. The run in RUN resumes; another fit of its scores needs no model.
 """
 
 from __future__ import annotations
@@ -31,18 +32,18 @@ from veridical.stats.metrics.ranking import auroc
 
 #: Answers of a set, as many right as wrong.
 EACH = 32
-#: How far the answers of a pair are apart at most: in the share of words that their sources have,
-#: and in a quarter of the logarithm of the ratio of their lengths.
+#: Maximum distance between the answers of a pair. It holds for the share of words that their
+#: sources have, and for a quarter of the logarithm of the ratio of their lengths.
 ALIKE = 0.1
 NAMES = ("members", "judge")
-#: Shares of the members beside the judge that are compared.
+#: Compared shares of the members in the risk of both.
 SHARES = (0.0, 0.1, 0.25, 0.5, 1.0)
 
 Item = tuple[dict[str, Any], float, str]
 
 
 class _Look(NamedTuple):
-    """What tells of an answer without reading it."""
+    """Properties of an answer that need no reading of it."""
 
     found: float
     length: float
@@ -74,7 +75,7 @@ def paired(name: str, items: list[Item], most: int = EACH) -> Labelled:
 
 
 def claims(path: Path) -> list[Item]:
-    """Claims with the passage they are checked by, of at most 1 200 characters."""
+    """Load claims with the passage they are checked by, of at most 1 200 characters."""
     return [
         (
             {"contexts": row["premise"], "response": row["hypothesis"]},
@@ -107,7 +108,7 @@ def sets(data: Path) -> list[Labelled]:
 
 
 def features(by_default: Result, by_judge: Result) -> np.ndarray:
-    """(sentences, 2): the members' log-odds, 0 where they say nothing, and the judge's of no."""
+    """Return (sentences, 2): the members' log-odds, 0 without any, and the judge's of no."""
     ensemble, judge = by_default.scores["ensemble"], by_judge.scores["statement_judge"]
     said = {(u.start, u.end): u.raw for u in ensemble.units}
     odds = judge.raw["log_odds"]  # type: ignore[index]
@@ -119,7 +120,7 @@ def features(by_default: Result, by_judge: Result) -> np.ndarray:
 
 
 def out_of_fold(answers: list[Answers]) -> None:
-    """Figures of the judge by fits without each fold."""
+    """Print figures of the judge by fits without each fold."""
     models = [fitted(answers, NAMES, (1,), (1,), skip) for skip in range(FOLDS)]
     every = []
     for one in answers:
@@ -133,8 +134,8 @@ def out_of_fold(answers: list[Answers]) -> None:
 
 
 def beside(answers: list[Answers], judge: Model) -> None:
-    """AUROC by several shares of the members beside the judge."""
-    print(f"AUROC: members alone, then beside the judge by a share of {SHARES}")
+    """Print the AUROC by several shares of the members in addition to the judge."""
+    print(f"AUROC: members alone, then with the judge by a share of {SHARES}")
     for one in answers:
         ways = [[float(f[:, 0].max()) for f in one.features]]
         for share in SHARES:
@@ -145,7 +146,7 @@ def beside(answers: list[Answers], judge: Model) -> None:
 
 
 def _worst(said: np.ndarray, judge: Model, share: float, turns: bool) -> float:
-    """Log-odds of the worst sentence, as the default has them."""
+    """Compute the log-odds of the worst sentence, as the default does."""
     risks = np.asarray(sigmoid(judge.odds(said)))
     return max(
         default.moved(default.log_odds(float(risk)), share * float(members), turns)

@@ -1,13 +1,13 @@
-"""Fit P(a source answers the question), by which an abstention counts as missed.
+"""Fit of P(a source answers the question), the rule for missed answers.
 
     python training/fit_missed_answer.py --data DATA [--items N]
 
 Fitted on ``data/answerable.txt``: short passages written for this project, questions that each
 answers, and questions on its topic that it does not. Cross-validated by passage; the threshold lets
 :data:`RIGHT_FLAGGED` of the unanswered questions pass for answered. Writes ``missed_answer.json``
-beside the scorer. DATA holds the folder ``halueval``, of which the first 80 % of ``qa`` are a check
-that nothing is fitted to: each question with its passage, with the sentences that hold its answer
-left out, and with the nearest other passage.
+into the scorer's folder. DATA holds the folder ``halueval``. The first 80 % of its ``qa`` are a
+check that nothing is fitted to: each question with its passage, with the sentences that hold its
+answer left out, and with the nearest other passage.
 
 Needs: this package.
 """
@@ -144,8 +144,11 @@ async def rows_of(made: Sequence[Item]) -> list[Floats]:
 
 
 def fit(made: Sequence[Item], rows: Sequence[Floats], used: Sequence[int]) -> Floats:
-    """Coefficients and intercept. Of each question the sentence counts that is the likeliest to
-    answer by the last round's fit."""
+    """Fit coefficients and intercept.
+
+    Each question is represented by the sentence that is the likeliest to answer it, by the last
+    round's fit.
+    """
     weights = np.zeros(len(model.NAMES) + 1)
     weights[0] = 1.0
     y = np.array([made[i].answered for i in used], dtype=float)

@@ -1,4 +1,4 @@
-"""Files of ``checker_lora.py``: a base model in parts, and LoRA adapters for llama.cpp."""
+"""Files for ``checker_lora.py``: base models in parts, and LoRA adapters."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ _TENSOR = re.compile(r"blk\.(\d+)\.([a-z_]+)\.weight\.lora_([ab])")
 
 
 def parts_of(spec: str) -> list[Path]:
-    """The files of ``spec`` in order: a file, a folder of parts, or a glob pattern.
+    """List the files of ``spec`` in order: a file, a folder of parts, or a glob pattern.
 
     Raises:
-        SystemExit: there are none.
+        SystemExit: no file matches.
     """
     path = Path(spec).expanduser()
     if path.is_file():
@@ -43,13 +43,13 @@ def parts_of(spec: str) -> list[Path]:
 
 
 def _by_number(path: Path) -> list[tuple[int, str]]:
-    """Key that puts part10 after part2."""
+    """Return a sort key that puts part10 after part2."""
     pieces = re.split(r"(\d+)", path.name)
     return [(int(piece), "") if piece.isdigit() else (-1, piece) for piece in pieces]
 
 
 def joined(spec: str, folder: Path) -> Path:
-    """The GGUF file of ``spec``; parts are concatenated in ``folder``.
+    """Return the GGUF file of ``spec``; parts are concatenated in ``folder``.
 
     Raises:
         SystemExit: it is not a GGUF file.
@@ -70,7 +70,7 @@ def joined(spec: str, folder: Path) -> Path:
 
 
 def digest(path: Path) -> str:
-    """SHA-256 of a file, hexadecimal."""
+    """Compute the SHA-256 of a file, hexadecimal."""
     made = hashlib.sha256()
     with path.open("rb") as f:
         while chunk := f.read(1 << 22):
@@ -79,7 +79,7 @@ def digest(path: Path) -> str:
 
 
 def split(path: Path, size: int = PART) -> list[Path]:
-    """Write ``path`` again as ``NAME.part00``, ``NAME.part01`` and so on beside it."""
+    """Write ``path`` again as ``NAME.part00``, ``NAME.part01`` and so on in its folder."""
     for old in path.parent.glob(f"{path.name}.part*"):
         old.unlink()
     content, made = path.read_bytes(), []

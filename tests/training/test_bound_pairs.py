@@ -1,4 +1,4 @@
-"""Facts told of something else than they belong to: what is right and what is wrong."""
+"""Right and wrong pairs that state a fact of the wrong thing."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def pairs(rows: list[Row]) -> list[tuple[Row, Row]]:
 
 
 @pytest.mark.parametrize(
-    ("text", "whole", "told"),
+    ("text", "whole", "expected"),
     [
         ("Ann Lee", "Ann Lee met Bo. Ann Lee left.", True),
         ("Ann Lee", "Ann Lee met Bo. Lee left.", False),  # an exchange would miss the second
@@ -52,8 +52,8 @@ def pairs(rows: list[Row]) -> list[tuple[Row, Row]]:
         ("1997", "in 1996", False),
     ],
 )
-def test_named_in_full(module: ModuleType, text: str, whole: str, told: bool) -> None:
-    assert module.only(text, whole) is told
+def test_named_in_full(module: ModuleType, text: str, whole: str, expected: bool) -> None:
+    assert module.only(text, whole) is expected
 
 
 def test_exchanged(module: ModuleType) -> None:
@@ -92,7 +92,7 @@ def test_an_answer_of_the_right_kind_for_another_question(module: ModuleType, pa
 def test_a_value_of_another_sentence(module: ModuleType, parse: Any) -> None:
     docs = parse([PASSAGE])
     for seed in range(8):
-        ((right, wrong),) = pairs(list(module.told(docs, random.Random(seed))))
+        ((right, wrong),) = pairs(list(module.other_values(docs, random.Random(seed))))
         assert right["label"] == "entailment" != wrong["label"]
         assert right["premise"] == wrong["premise"]
         ((start, end),), false = wrong["spans"], wrong["hypothesis"]

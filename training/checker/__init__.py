@@ -1,1 +1,1 @@
-"""Parts of ``checker_data.py``: training data for models that check a statement by a document."""
+"""Training data for models that check a statement by a document."""

@@ -70,7 +70,7 @@ def balanced(rows: Sequence[Example], rng: random.Random) -> list[Example]:
 def at_most(
     rows: Sequence[Example], most: int, rng: random.Random, key: Callable[[Example], Hashable]
 ) -> list[Example]:
-    """Return at most so many rows, whole groups of ``key`` at a time."""
+    """Return at most ``most`` rows, whole groups of ``key`` at a time."""
     groups: dict[Hashable, list[Example]] = defaultdict(list)
     for row in rows:
         groups[key(row)].append(row)

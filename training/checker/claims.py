@@ -1,4 +1,4 @@
-"""Statements about a world, each with a function that decides it in any world."""
+"""Statements about a world, each with a function that decides it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Claim:
     Attributes:
         kind: name of the operation.
         columns: labels that it needs.
-        rows: names that it needs; empty where it speaks of all things.
+        rows: names that it needs; empty if it is about all things.
         holds: decides it in a world with the same names and columns.
         near: whether it is too close to holding to be called false, where that can be.
     """
@@ -110,7 +110,7 @@ def lookup(world: World, rng: random.Random) -> Claim | None:
 
 
 def about(world: World, rng: random.Random) -> Claim | None:
-    """A rounded amount."""
+    """Make a claim about a rounded amount."""
     column = _number_column(world, rng)
     if column is None or not is_quantity(column):
         return None
@@ -135,7 +135,7 @@ def about(world: World, rng: random.Random) -> Claim | None:
 
 
 def denied(world: World, rng: random.Random) -> Claim | None:
-    """A value that is not its own."""
+    """Make a claim that a thing does not have another thing's value."""
     column = rng.choice(world.columns)
     name = rng.choice(list(world.rows))
     others = sorted(
@@ -236,7 +236,7 @@ def difference(world: World, rng: random.Random) -> Claim | None:
 
 
 def ratio(world: World, rng: random.Random) -> Claim | None:
-    """A whole multiple, or a share in whole per cent."""
+    """Make a claim about a whole multiple, or a share in whole per cent."""
     column = _number_column(world, rng)
     if column is None or not is_quantity(column) or column.unit in ("°C", "%"):
         return None
@@ -434,7 +434,7 @@ def only(world: World, rng: random.Random) -> Claim | None:
 
 
 def filtered(world: World, rng: random.Random) -> Claim | None:
-    """The highest among those of one choice."""
+    """Make a claim about the highest or lowest among the things of one choice."""
     choices, column = world.of_kind("choice"), _number_column(world, rng)
     if not choices or column is None or not is_quantity(column):
         return None
@@ -498,7 +498,7 @@ def earlier(world: World, rng: random.Random) -> Claim | None:
 
 
 def apart(world: World, rng: random.Random) -> Claim | None:
-    """Days between two dates, or minutes between two times."""
+    """Make a claim about the days between two dates, or the minutes between two times."""
     kind = rng.choice(["date", "clock"])
     found = _when(world, rng, kind)
     if found is None:
@@ -546,7 +546,7 @@ def year(world: World, rng: random.Random) -> Claim | None:
 
 
 def half_past(world: World, rng: random.Random) -> Claim | None:
-    """A time of day on the other clock."""
+    """Make a claim about a time of day on the 12-hour or 24-hour clock."""
     columns = world.of_kind("clock")
     if not columns:
         return None

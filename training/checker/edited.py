@@ -36,7 +36,7 @@ def _wrong(sentence: str, names: Sequence[Name], rng: random.Random) -> dict[str
 
 
 def edited_documents(rows: Sequence[Example], rng: random.Random) -> Iterator[Example]:
-    """`typed_edit`: a sentence and its edit, in a document that has one of them.
+    """Yield `typed_edit`: a sentence and its edit, in a document that has one of them.
 
     Which of the two the document has is drawn, so neither wording is more often right.
     """
@@ -70,9 +70,9 @@ def edited_documents(rows: Sequence[Example], rng: random.Random) -> Iterator[Ex
 
 
 def edited_claims(rows: Sequence[Example], rng: random.Random) -> Iterator[Example]:
-    """`edited_claim`: a supported claim that people wrote, and its edit.
+    """Yield `edited_claim`: a supported claim that people wrote, and its edit.
 
-    Each word that is put in the place of another is replaced by it as often, except in dates.
+    Each word that replaces another is replaced by it as often, except in dates.
     """
     ways: dict[tuple[str, str], list[tuple[Example, Edited]]] = defaultdict(list)
     for one in rng.sample(list(rows), len(rows)):

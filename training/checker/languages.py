@@ -13,8 +13,9 @@ from checker.worlds import place, title
 LANGUAGES = ("de", "fr", "es", "it", "pt", "nl")
 ENGLISH = "en"
 
-#: A block for each property. A line for each language: label; two sentences of a document; two
-#: statements; that it is missing; for numbers, that {a} has more of it than {b}.
+#: A block for each property, with a line for each language. The parts of a line: label; two
+#: sentences of a document; two statements; a statement that it is missing. For numbers also: {a}
+#: has more of it than {b}.
 _TEXTS = """
 price
 en|price|{n} costs {v} euros.|For {n} one pays {v} euros.|The price of {n} is {v} euros.|{n} is sold for {v} euros.|The price of {n} is not given.|{a} is more expensive than {b}.
@@ -176,10 +177,10 @@ def text_of(things: Things, language: str, form: str, rng: random.Random) -> str
 
 
 def languages(rng: random.Random, most: int) -> Iterator[Example]:
-    """`language`, `cross_language`: a right statement and one by other values, or of a gap.
+    """Yield `language`, `cross_language`: a right statement and one by other values, or of a gap.
 
-    In `cross_language` the statement is in another language than the document, one of both in
-    English at times.
+    In `cross_language` the statement is in another language than the document; one of both is
+    sometimes in English.
     """
     for _ in range(most // 2):
         things = _things(rng)

@@ -80,7 +80,7 @@ def _settings_text(rows: list[tuple[str, str, Setting]], form: str) -> str:
 
 
 def settings(rng: random.Random) -> Scenario | None:
-    """A configuration file, in which one value differs."""
+    """Make a configuration file in which one value differs."""
     chosen = sorted(rng.sample(range(len(_SETTINGS)), rng.randint(5, 16)))
     rows = [(_SETTINGS[i][0], _SETTINGS[i][1], rng.choice(_SETTINGS[i][2])) for i in chosen]
     at = rng.randrange(len(rows))
@@ -128,7 +128,7 @@ _OPTIONS = (
 
 
 def options(rng: random.Random) -> Scenario | None:
-    """A help text, in which two options have each other's meaning."""
+    """Make a help text in which two options have each other's meaning."""
     tool = rng.choice(
         ["frobcp", "tarnish", "gridsync", "molt", "peeler", "logsift", "packrat", "dirwash"]
     )
@@ -188,7 +188,7 @@ def result(text: str, name: str, a: int, b: int) -> int:
 
 
 def functions(rng: random.Random) -> Scenario | None:
-    """A function whose constants differ, and what it returns."""
+    """Make a function whose constants differ, and a statement of its result."""
     name = rng.choice(
         ["score", "blend", "weigh", "step", "quota", "fold", "tally", "shift", "merge", "rank"]
     )
@@ -238,7 +238,7 @@ _GOODS = [
 
 
 def amounts(rng: random.Random) -> Scenario | None:
-    """A bill: quantities, prices, a reduction, a charge; and the sum."""
+    """Make a bill (quantities, prices, a reduction, a charge) and a statement of its sum."""
     sign = rng.choice("€$£")
     goods = rng.sample(_GOODS, rng.randint(2, 4))
     lines = [
@@ -287,7 +287,7 @@ def amounts(rng: random.Random) -> Scenario | None:
 
 
 def rates(rng: random.Random) -> Scenario | None:
-    """One number that follows from two others."""
+    """Make a statement of a number that follows from two others."""
     who, where = person(rng), place(rng)
     a, b, c = rng.randint(2, 40), rng.randint(2, 30), rng.randint(2, 12)
     kind = rng.randrange(6)
@@ -330,7 +330,7 @@ def rates(rng: random.Random) -> Scenario | None:
 
 
 def shares(rng: random.Random) -> Scenario | None:
-    """A change in per cent, or a share."""
+    """Make a statement of a change in per cent, or of a share."""
     what = rng.choice(["membership", "rent", "output", "circulation", "consumption", "turnover"])
     where = place(rng)
     base = rng.choice([40, 80, 120, 200, 250, 400, 500, 800])
@@ -369,7 +369,7 @@ _EVENTS = [
 
 
 def ends(rng: random.Random) -> Scenario | None:
-    """A start, parts of some length, and the end."""
+    """Make a schedule (a start and the lengths of its parts) and a statement of its end."""
     event, where = rng.choice(_EVENTS), place(rng)
     start = 5 * rng.randrange(7 * 12, 18 * 12)
     parts = [5 * rng.randint(2, 20) for _ in range(rng.choice([1, 2, 3]))]
@@ -391,7 +391,7 @@ def ends(rng: random.Random) -> Scenario | None:
 
 
 def deadlines(rng: random.Random) -> Scenario | None:
-    """A date and a number of days, and the date or weekday after it."""
+    """Make a statement of the date or weekday a number of days after a date."""
     what = rng.choice(["complaint", "application", "claim", "tender", "objection", "entry"])
     who = title(rng)
     day = dt.date(2023, 1, 1) + dt.timedelta(rng.randrange(800))

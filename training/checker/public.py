@@ -1,4 +1,4 @@
-"""Rows of public data sets that may train, and passages of their documents."""
+"""Rows of public data sets for training, and passages of their documents."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rows about invented records: right, wrong, not stated, said to be missing, and as data."""
+"""Rows about invented records: right, wrong, not stated, missing, and as data."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def record_rows(
 ) -> Iterator[Example]:
     """Yield rows of one shape of document, half of them right.
 
-    A wrong statement holds in a world that differs from the document's in some values; one that
+    A wrong statement holds in a world that differs from the document's in some values. One that
     is not stated needs a column or a thing that the document leaves out. Statements of all three
     labels are drawn in the same way.
     """
@@ -85,19 +85,19 @@ def record_rows(
 
 
 def tables(rng: random.Random, most: int) -> Iterator[Example]:
-    """`table`: looked up and computed, in Markdown, CSV and HTML."""
+    """Yield `table`: looked up and computed, in Markdown, CSV and HTML."""
     yield from record_rows("table", LOOKUPS, "table", rng, most // 2)
     yield from record_rows("table_computed", COMPUTED, "table", rng, most - most // 2)
 
 
 def records(rng: random.Random, most: int) -> Iterator[Example]:
-    """`record`: JSON, YAML, TOML, key-value lines, code, SQL and XML."""
+    """Yield `record`: JSON, YAML, TOML, key-value lines, code, SQL and XML."""
     yield from record_rows("record", LOOKUPS, "record", rng, most // 2)
     yield from record_rows("record_computed", COMPUTED, "record", rng, most - most // 2)
 
 
 def told(rng: random.Random, most: int) -> Iterator[Example]:
-    """`prose`: the same in sentences."""
+    """Yield `prose`: the same in sentences."""
     yield from record_rows("prose", LOOKUPS, "prose", rng, most // 2)
     yield from record_rows("prose_computed", COMPUTED, "prose", rng, most - most // 2)
 
@@ -106,7 +106,7 @@ def told(rng: random.Random, most: int) -> Iterator[Example]:
 
 
 def abstentions(rng: random.Random, most: int) -> Iterator[Example]:
-    """`abstention`: the same words where the value is missing (right) and where it is given."""
+    """Yield `abstention`: the same words for a missing value (right) and for a given one."""
     for _ in range(most // 2):
         world = make_world(rng)
         name = rng.choice(list(world.rows))
@@ -148,7 +148,7 @@ def abstentions(rng: random.Random, most: int) -> Iterator[Example]:
 
 
 def data_answers(rng: random.Random, most: int) -> Iterator[Example]:
-    """`data_answer`: a thing's entry as JSON or a table, of this world or of another."""
+    """Yield `data_answer`: a thing's entry as JSON or a table, from this world or another."""
     for _ in range(most // 2):
         world = make_world(rng)
         other = other_world(world, rng)
@@ -169,7 +169,7 @@ def data_answers(rng: random.Random, most: int) -> Iterator[Example]:
         document = heading(world, rng) + rng.choice(sorted({**TABLES, **PROSE, **RECORDS}.items()))[
             1
         ](world, rng)
-        turned = rng.random() < 0.5  # the document is of the other world
+        turned = rng.random() < 0.5  # The document shows the other world.
         after = rng.getstate()
         texts = []
         for shown in (world, near):

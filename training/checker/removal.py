@@ -1,4 +1,4 @@
-"""Negatives made by taking out of a document what carries a claim, and their twins."""
+"""Negatives: documents without a claim's evidence, each with a matching positive."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def share(claim: str, sentence: str) -> float:
 
 
 def window(texts: Sequence[str], needed: set[int], words: int, rng: random.Random) -> list[int]:
-    """Return places of the needed sentences and of others around, of at most so many words."""
+    """Return places of the needed sentences and of others around, of at most ``words`` words."""
     kept = set(needed)
     size = sum(len(texts[i].split()) for i in kept)
     ahead = {i + step for i in needed for step in (-2, -1, 1, 2)}
@@ -56,10 +56,10 @@ def window(texts: Sequence[str], needed: set[int], words: int, rng: random.Rando
 
 
 def marked(data: Path, rng: random.Random, seed: int, held_out: float) -> Iterator[Example]:
-    """`removed_marked`, `detail`: WiCE's partly supported claims, cut to their supported part.
+    """Yield `removed_marked`, `detail`: WiCE's partly supported claims, cut to that part.
 
     The document without the sentences that support it does not state it; without another
-    sentence it still does. `detail` has the part and the whole claim, beside the same document.
+    sentence it still does. `detail` has the part and the whole claim, with the same document.
     """
     for row in lines(data / "grounded" / "wice_tokens_train.jsonl"):
         claim = supported_part(row["tokens"], row["non_supported"])
@@ -125,9 +125,9 @@ def candidate(row: Example) -> Candidate | None:
 
 
 def evidence(found: Sequence[Candidate], entailment: Entailment, most: int) -> Iterator[Example]:
-    """`removed_evidence`: the sentences most about a claim are dropped until it is not entailed.
+    """Yield `removed_evidence`: sentences most about a claim are dropped until it is not entailed.
 
-    Its twin lacks as many other sentences and still entails it.
+    The matching positive lacks as many other sentences and still entails it.
     """
     full = entailment([(c.without([]), c.claim) for c in found])
     left = [c for c, p in zip(found, full, strict=True) if p >= THERE][:most]
@@ -227,7 +227,7 @@ def both(one: str, other: str) -> str:
 
 
 def joined(rows: Sequence[Example], rng: random.Random, most: int) -> Iterator[Example]:
-    """`two_documents`: two claims in one sentence, with both documents and with only one."""
+    """Yield `two_documents`: two claims in one sentence, with both documents and with only one."""
     good = [
         r
         for r in rows

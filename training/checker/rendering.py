@@ -1,4 +1,4 @@
-"""Documents that show a world: tables, records, code and prose in many shapes."""
+"""Documents that show a world: tables, records, code and prose."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def markdown(world: World, rng: random.Random) -> str:
 
 
 def turned(world: World, rng: random.Random) -> str:
-    """A Markdown table with a column for each thing."""
+    """Render a Markdown table with a column for each thing."""
     table = [[world.noun, *heads(world)], *cells(world)]
     lines = [list(line) for line in zip(*table, strict=True)]
     lines.insert(1, ["---"] * len(lines[0]))
@@ -177,7 +177,7 @@ def toml_text(world: World, rng: random.Random) -> str:
 
 
 def key_values(world: World, rng: random.Random) -> str:
-    """A block of "Label: value" lines for each thing."""
+    """Render a block of "Label: value" lines for each thing."""
     mark = rng.choice([": ", ": ", " = ", " .... "])
     blocks = []
     for name, row in world.rows.items():
@@ -213,7 +213,7 @@ def xml(world: World, rng: random.Random) -> str:
 
 
 def prose(world: World, rng: random.Random) -> str:
-    """A paragraph for each thing, its properties in any order."""
+    """Render a paragraph for each thing, its properties in any order."""
     parts = []
     for name, row in world.rows.items():
         facts = []

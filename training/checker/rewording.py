@@ -1,4 +1,4 @@
-"""Supported parts of claims: a claim without the words that its source does not support."""
+"""Supported parts of claims: claims without the words their sources lack."""
 
 from __future__ import annotations
 
@@ -50,8 +50,8 @@ def _runs(flags: Sequence[bool]) -> list[tuple[int, int]]:
 def supported_part(tokens: Sequence[str], unsupported: Sequence[bool]) -> str | None:
     """Return a claim without its unsupported words, or None where no rule leaves a sentence.
 
-    Words go where they are an opening up to a comma, a phrase at the end that begins with a
-    preposition, or one or two words between a determiner and a noun.
+    Removed are an opening up to a comma, a final prepositional phrase, and one or two words between
+    a determiner and a noun.
     """
     flags = list(unsupported)
     if len(tokens) != len(flags) or not any(flags) or tokens[-1] != ".":

@@ -1,4 +1,4 @@
-"""Scenarios: a document in two versions, and a statement that is true in each of them."""
+"""Scenarios: documents in two versions, with a statement true in each."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ _RULES = (
 
 
 def conditions(rng: random.Random) -> Scenario | None:
-    """A rule and a case on either side of its threshold."""
+    """Make a rule and a case on either side of its threshold."""
     rule, case, above, below, low, high = rng.choice(_RULES)
     t, c = rng.randint(low, high), code(rng)
     over, under = t + rng.randint(1, max(2, t // 2)), t - rng.randint(1, max(1, t // 2))
@@ -81,7 +81,7 @@ _EXCEPTIONS = (
 
 
 def exceptions(rng: random.Random) -> Scenario | None:
-    """A rule with an exception, and a case that falls under it or not."""
+    """Make a rule with an exception, and a case that falls under it or not."""
     rule, normal, special = rng.choice(_EXCEPTIONS)
     names = list(dict.fromkeys(place(rng) for _ in range(4)))[:3]
     if len(names) < 3:
@@ -100,7 +100,7 @@ def exceptions(rng: random.Random) -> Scenario | None:
 
 
 def changes(rng: random.Random) -> Scenario | None:
-    """Who or what is in place before and after a date, and what day it is."""
+    """Make a change of office at a date, and statements of who holds it before and after."""
     role = rng.choice([
         "head of the laboratory", "editor of the gazette", "captain of the rowing team",
         "keeper of the lighthouse", "chair of the housing board", "first violin",
@@ -125,7 +125,7 @@ def changes(rng: random.Random) -> Scenario | None:
 
 
 def notices(rng: random.Random) -> Scenario | None:
-    """Two notices that disagree, one of which replaces the other."""
+    """Make two notices that disagree, one of which replaces the other."""
     what = rng.choice(["ticket office", "swimming hall", "archive", "ferry pier", "test centre"])
     where = place(rng)
     one, two = rng.sample(range(6 * 12, 12 * 12, 3), 2)
@@ -170,7 +170,7 @@ _HOPS = (
 
 
 def hops(rng: random.Random) -> Scenario | None:
-    """Two facts in two passages, and what follows from both."""
+    """Make two facts in two passages, and a statement that follows from both."""
     one, other, said_ = rng.choice(_HOPS)
     p, q = person(rng), person(rng)
     g, h = title(rng), title(rng)
@@ -248,7 +248,7 @@ _STEPS = (
 
 
 def steps(rng: random.Random) -> Scenario | None:
-    """Instructions in an order, and which of two comes first."""
+    """Make ordered instructions, and a statement of which of two comes first."""
     chosen = rng.choice(_STEPS).split(",")
     order = sorted(rng.sample(range(len(chosen)), rng.randint(4, len(chosen))))
     texts = [chosen[k] for k in order]
@@ -289,7 +289,7 @@ def _turns(turns: list[str], rng: random.Random) -> str:
 
 
 def follow_up(rng: random.Random) -> Scenario | None:
-    """A short reply about what was spoken of before."""
+    """Make a short reply about a topic of the earlier conversation."""
     world = make_world(rng, 3, 6)
     names = list(world.rows)
     one, other = rng.sample(names, 2)
@@ -309,7 +309,7 @@ def follow_up(rng: random.Random) -> Scenario | None:
         "What is the {l} of {n}?", "I am looking at {n}. Its {l}?",
         "Tell me the {l} for {n}, please.",
     ])  # fmt: skip
-    aside = rng.choice(["", other])  # the other one was spoken of earlier
+    aside = rng.choice(["", other])  # The other one was mentioned earlier.
 
     def text(about: str, other_one: str, shown: World) -> str:
         turns = []

@@ -1,4 +1,4 @@
-"""Invented records: things of one kind, with numbers, choices, dates and times of day."""
+"""Invented records of one kind: numbers, choices, dates and times of day."""
 
 from __future__ import annotations
 
@@ -286,7 +286,7 @@ def make_world(rng: random.Random, least: int = 3, most: int = 9) -> World:
 
 
 def other_world(world: World, rng: random.Random) -> World:
-    """Return the world with values exchanged between its things, or some drawn anew.
+    """Return the world with values exchanged between its things, or some drawn again.
 
     What holds there and not here uses the same names, and mostly the same values.
     """
