@@ -1,4 +1,4 @@
-"""Fits the reference of the scorer ``ces``: quantiles of token entropies. No labels are used.
+"""Reference of the scorer ``ces``: quantiles of token entropies. No labels are used.
 
     veridical sample questions.jsonl --llm local:smollm2 --n 0 --logprobs 20 --max-tokens 40 \
         --out answers.jsonl

@@ -2,12 +2,12 @@
 
     python training/checker_data.py --data DATA --out FOLDER [--seed 0] [--most 20000]
 
-Writes ``train.jsonl`` and ``dev.jsonl`` and prints what they hold. A row has ``document``,
-``statement``, ``label`` (supported, contradicted, not_stated, or not_supported where the source
-has two classes), ``kind``, ``source`` and ``group``, the hash of the document before any edit. Of
-public documents a fifth is held out, of generated ones a tenth. Rows that share eight words in a
-row with an evaluation file are dropped. In every kind as many rows are right as wrong, and
-statements alone give nothing away: the accuracy of naive Bayes over their words is printed.
+Writes ``train.jsonl`` and ``dev.jsonl`` and prints their contents. A row has ``document``,
+``statement``, ``label``, ``kind``, ``source`` and ``group``, the hash of the document before any
+edit. A label is supported, contradicted, not_stated, or not_supported where the source has two
+classes. Of public documents a fifth is held out, of generated ones a tenth. Rows that share eight
+words in a row with an evaluation file are dropped. Every kind has as many right rows as wrong ones.
+Statements alone give nothing away: the accuracy of naive Bayes over their words is printed.
 
 Parts, in the folder ``checker``:
 
@@ -62,7 +62,7 @@ SHARES = {
 }  # fmt: skip
 WHOLE = 20_000
 GENERATED = 2400
-"""Rows that each generator is asked for; its kinds are cut to SHARES."""
+"""Rows requested of each generator; its kinds are cut to SHARES."""
 CLAIMS_ASKED = 1500
 """Claims whose evidence is looked for by the NLI model."""
 EDITED = ("nli_claim", "relation", "nli_summary", "answer")
@@ -77,7 +77,7 @@ GENERATORS: tuple[Generator, ...] = (
 
 
 def generated(seed: int, most: int) -> list[Example]:
-    """Rows by program, with parts by group."""
+    """Generate rows by program, with parts by group."""
     found: list[Example] = []
     for make in GENERATORS:
         name = f"{make.__module__}.{make.__name__}"
@@ -172,7 +172,7 @@ def make(
 
 
 def halves(rows: Sequence[Example], most: int, rng: random.Random) -> list[Example]:
-    """Return at most so many rows; of rows that come in pairs, whole pairs."""
+    """Return at most ``most`` rows; of rows that come in pairs, whole pairs."""
     if rows and all(r.paired for r in rows):
         return at_most(rows, most, rng, lambda r: r.group)
     groups = {right: [r for r in rows if r.right is right] for right in (True, False)}

@@ -1,22 +1,22 @@
-"""Trains a checker of statements against documents: a LoRA adapter for a GGUF language model.
+"""Training of a statement checker: a LoRA adapter for GGUF models.
 
     python training/checker_lora.py --base qwen2.5-coder-0.5b-instruct-q4_k_m.gguf --data FOLDER \\
         --minutes 90 --device auto --out RUN [--resume RUN]
 
-The base is the file that users run, dequantised, so that the adapter fits it as it is: a file, a
-folder of its parts, or a glob pattern. FOLDER has ``train.jsonl`` and ``dev.jsonl``: rows of
-``document``, ``statement``, ``label`` (supported, contradicted, not_stated, or not_supported where
-the two are not told apart), ``kind`` and ``group``. The prompt is that of ``statement_judge``: the
+The base is the file that users run, dequantised, so that the adapter fits it as it is. It is a
+file, a folder of its parts, or a glob pattern. FOLDER has ``train.jsonl`` and ``dev.jsonl``: rows
+of ``document``, ``statement``, ``label`` (supported, contradicted, not_stated, or not_supported for
+either of the last two), ``kind`` and ``group``. The prompt is that of ``statement_judge``: the
 document comes first, then the statement, and the reply is one token: Yes, No or Unknown. The loss
-is the cross-entropy of that token alone (of No and Unknown together for not_supported); supported
+is the cross-entropy of that token alone (of No and Unknown together for not_supported). Supported
 rows and the others weigh alike in each kind. Statements of a document share its tokens, and rows of
 a group come in the same batch.
 
 Every few minutes RUN gets ``adapter.gguf``, which llama.cpp loads over the base, and
 ``state.json``: where the run is and its curve of dev figures. ``best.gguf`` is the adapter of the
 best dev AUROC, and ``checker.json`` describes it: base, calibration, figures. SIGTERM and Ctrl-C
-save first. ``--resume`` goes on from an adapter (a file, its parts, or the folder of a run) with a
-new warm-up; the learning rate falls to nothing at the end of ``--minutes``.
+save first. ``--resume`` continues an adapter (a file, its parts, or the folder of a run) with a
+new warm-up. The learning rate falls to 0 at the end of ``--minutes``.
 
 Runs on a CPU (bfloat16 where the processor multiplies it) and a GPU, without any network. Needs:
 torch, transformers, peft, gguf, accelerate and this package.
@@ -83,13 +83,15 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--device", choices=("auto", "cpu", "cuda"), default="auto")
     parser.add_argument("--resume", help="adapter, its parts, or the folder of a run")
     parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument("--threads", type=int, default=0, help="of the CPU; 0: all")
-    parser.add_argument("--steps", type=int, default=0, help="stop after so many; 0: by the clock")
+    parser.add_argument("--threads", type=int, default=0, help="CPU threads; 0: all")
+    parser.add_argument(
+        "--steps", type=int, default=0, help="stop after this many; 0: by the clock"
+    )
     parser.add_argument("--rank", type=int, default=16)
     parser.add_argument("--alpha", type=float, default=32.0)
     parser.add_argument("--from-layer", type=int, default=0, help="first layer with an adapter")
     parser.add_argument("--rate", type=float, default=6e-5, help="peak learning rate")
-    parser.add_argument("--tokens", type=int, default=2048, help="of a batch, with padding")
+    parser.add_argument("--tokens", type=int, default=2048, help="maximum of a batch, with padding")
     parser.add_argument("--longest", type=int, default=2048, help="prompts over it are left out")
     parser.add_argument("--dev-rows", type=int, default=200)
     parser.add_argument("--dev-minutes", type=float, default=15.0, help="between dev figures")
@@ -101,7 +103,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def device_of(name: str) -> tuple[torch.device, torch.dtype]:
-    """The device to train on, and the type of its products."""
+    """Return the device to train on, and the type of its products."""
     if name == "cuda" or (name == "auto" and torch.cuda.is_available()):
         return torch.device("cuda"), torch.bfloat16
     known = CPU_INFO.read_text() if CPU_INFO.is_file() else ""
@@ -153,7 +155,7 @@ class Checker:
         return [(n, p) for n, p in self.model.named_parameters() if p.requires_grad]
 
     def log_probabilities(self, one: Batch) -> torch.Tensor:
-        """(statements, answers): of each answer as the verdict's token."""
+        """Compute (statements, answers) the log-probability of each answer as the verdict."""
         to = self.device
         products = (
             torch.autocast(to.type, torch.bfloat16)
@@ -199,7 +201,7 @@ class Checker:
 
 
 def losses(log_p: torch.Tensor, branches: Sequence[Branch]) -> torch.Tensor:
-    """The weighted loss of each statement: minus the log-probability of its right answers."""
+    """Compute each statement's weighted loss: minus the log-probability of its right answers."""
     right = torch.tensor([[a in RIGHT[b.label] for a in ANSWERS] for b in branches])
     right = right.to(log_p.device)
     likelihood = torch.logsumexp(log_p.masked_fill(~right, -torch.inf), -1)
@@ -208,14 +210,17 @@ def losses(log_p: torch.Tensor, branches: Sequence[Branch]) -> torch.Tensor:
 
 
 def log_odds(log_p: np.ndarray) -> np.ndarray:
-    """Log-odds of anything but Yes among the answers, clipped as ``statement_judge`` does."""
+    """Compute the log-odds of any answer but Yes, clipped as ``statement_judge`` does."""
     odds = np.logaddexp(log_p[:, 1], log_p[:, 2]) - log_p[:, 0]
     return np.clip(odds, -MOST_ODDS, MOST_ODDS)
 
 
 def figures(rows: Sequence[dict[str, Any]], odds: np.ndarray) -> dict[str, Any]:
-    """AUROC and balanced accuracy (at even odds), of all and as means over parts that have both
-    labels; the calibration; and of each part AUROC and rows."""
+    """Compute AUROC, balanced accuracy (at even odds) and calibration.
+
+    The first two are over all rows, and as means over the parts that have both labels. ``parts``
+    has the AUROC and the rows of each part.
+    """
     wrong = np.array([float(row["label"] != "supported") for row in rows])
     names = np.array([part_of(row) for row in rows])
     found: dict[str, Any] = {}
@@ -244,8 +249,11 @@ def _balanced(wrong: np.ndarray, odds: np.ndarray) -> float:
 
 
 class Clock:
-    """Seconds that a run has worked: on a CPU its processor time over its threads, so that being
-    paused, or on a busy machine, does not end it early."""
+    """Working time of a run in seconds.
+
+    On a CPU it is processor time over threads, so that a pause, or a busy machine, does not end
+    the run early.
+    """
 
     def __init__(self, device: torch.device) -> None:
         self._by_processor = device.type == "cpu"
@@ -303,13 +311,13 @@ class Run:
         state = files[0].parent / "state.json"
         if files[0].name.startswith("adapter.gguf") and state.is_file():
             self.state = json.loads(state.read_text())
-            self._say(f"going on after step {self.state['step']}")
+            self._say(f"resuming after step {self.state['step']}")
 
     def _say(self, text: str) -> None:
         print(f"{time.strftime('%H:%M:%S')} {text}", flush=True)
 
     def _endless(self) -> Iterator[Batch]:
-        """Batches of epoch after epoch, from where the state is."""
+        """Yield the batches of epoch after epoch, from the state's place."""
         while True:
             seed = self.args.seed * 1000 + self.state["epoch"]
             for i, one in enumerate(batches(self.trees, self.args.tokens, seed)):
@@ -376,7 +384,7 @@ class Run:
         self.stopped = True
 
     def predict(self, some: Sequence[Tree], count: int) -> tuple[np.ndarray, float]:
-        """(count, answers) log-probabilities, NaN of rows that were too long; and the mean loss."""
+        """Compute (count, answers) log-probabilities, NaN for too long rows; and the mean loss."""
         found = np.full((count, len(ANSWERS)), np.nan)
         total = []
         self.checker.model.eval()
@@ -406,9 +414,9 @@ class Run:
             self._describe(point | found, len(rows))
 
     def _describe(self, point: dict[str, Any], rows: int) -> None:
-        """Write what is told of the best adapter beside it."""
+        """Write the description of the best adapter next to it."""
         best = self.args.out / "best.gguf"
-        told = {
+        description = {
             "base": self.base,
             "sha256": digest(best),
             "size": best.stat().st_size,
@@ -416,7 +424,7 @@ class Run:
             "trained": {k: self.state[k] for k in ("step", "tokens", "statements", "seconds")},
             "dev": point | {"rows": rows},
         }
-        (self.args.out / "checker.json").write_text(json.dumps(told, indent=1) + "\n")
+        (self.args.out / "checker.json").write_text(json.dumps(description, indent=1) + "\n")
         if self.args.parts:
             split(best)
 

@@ -1,8 +1,8 @@
-"""Rows of ``checker_lora.py`` as token sequences: a document once, then each of its statements.
+"""Token sequences for ``checker_lora.py``: a document, then each of its statements.
 
-Statements of the same document share its tokens in one sequence, a *tree*: the trunk is what their
-prompts have in common at the beginning, and each branch is the rest of one prompt. A branch sees
-the trunk and itself, as when llama.cpp reads it with the document cached.
+Statements of the same document share its tokens in one sequence, a *tree*. The trunk is the common
+beginning of their prompts, and each branch is the rest of one prompt. A branch sees the trunk and
+itself, as when llama.cpp reads it with the document cached.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from veridical.prompts import load_prompt
 #: The template that :mod:`veridical.scorers.judges.statement_judge` asks trained checkers by.
 TEMPLATE = "statement_checker"
 ANSWERS = ("Yes", "No", "Unknown")
-#: Which answers are right for a label.
+#: The right answers for each label.
 RIGHT = {
     "supported": ("Yes",),
     "contradicted": ("No",),
@@ -45,8 +45,10 @@ class Branch(NamedTuple):
 
 
 class Tree(NamedTuple):
-    """A sequence of tokens that statements of a document share. Those of a ``group`` are told apart
-    by what is trained, and so come in the same batch."""
+    """A sequence of tokens with several statements of a document.
+
+    Training learns to distinguish the trees of a ``group``, so they come in the same batch.
+    """
 
     trunk: list[int]
     branches: list[Branch]
@@ -64,7 +66,7 @@ class Batch(NamedTuple):
         seen: (n, longest, longest), whether a token attends to another.
         ends: (statements, 2), tree and place of the token before each verdict.
         branches: the statements, in the order of ``ends``.
-        tokens: that are no padding.
+        tokens: number of tokens without padding.
     """
 
     ids: np.ndarray
@@ -76,7 +78,7 @@ class Batch(NamedTuple):
 
 
 def read_rows(path: Path) -> list[dict[str, Any]]:
-    """The rows of a JSON Lines file.
+    """Read the rows of a JSON Lines file.
 
     Raises:
         SystemExit: a row lacks a document, a statement or a known label.
@@ -91,12 +93,12 @@ def read_rows(path: Path) -> list[dict[str, Any]]:
 
 
 def part_of(row: dict[str, Any]) -> str:
-    """The part of the data that a row belongs to: its kind, else its source."""
+    """Return the part of the data that a row belongs to: its kind, else its source."""
     return str(row.get("kind") or row.get("source", ""))
 
 
 def spread(rows: list[dict[str, Any]], most: int, seed: int) -> list[dict[str, Any]]:
-    """At most so many rows, as evenly over parts and labels as there are rows."""
+    """Choose at most ``most`` rows, as evenly over parts and labels as there are rows."""
     chance = random.Random(seed)
     by_kind: dict[tuple[str, str], list[dict[str, Any]]] = defaultdict(list)
     for row in rows:
@@ -112,7 +114,7 @@ def spread(rows: list[dict[str, Any]], most: int, seed: int) -> list[dict[str, A
 
 
 def weights_of(rows: Sequence[dict[str, Any]]) -> list[float]:
-    """A weight for each row: of each part, supported rows and the others count alike."""
+    """Compute row weights: in each part, supported rows and the others count alike."""
     counts = Counter((part_of(row), row["label"] == "supported") for row in rows)
     found = []
     for row in rows:
@@ -124,7 +126,7 @@ def weights_of(rows: Sequence[dict[str, Any]]) -> list[float]:
 
 
 def encoder(tokenizer: Any) -> Encode:
-    """A function that makes the tokens of a prompt from document and statement."""
+    """Return a function that makes the tokens of a prompt from document and statement."""
     prompt = load_prompt(TEMPLATE)
 
     def encode(document: str, statement: str) -> list[int]:
@@ -137,7 +139,7 @@ def encoder(tokenizer: Any) -> Encode:
 
 
 def trees(rows: Sequence[dict[str, Any]], encode: Encode, longest: int, seed: int) -> list[Tree]:
-    """The trees of ``rows``. Prompts of more than ``longest`` tokens are left out."""
+    """Build the trees of ``rows``. Prompts of more than ``longest`` tokens are left out."""
     chance = random.Random(seed)
     by_document: dict[str, list[tuple[list[int], int]]] = defaultdict(list)
     weights = weights_of(rows)
@@ -159,7 +161,7 @@ def trees(rows: Sequence[dict[str, Any]], encode: Encode, longest: int, seed: in
 def _parted(
     prompts: Sequence[tuple[list[int], int]], longest: int
 ) -> Iterator[list[tuple[list[int], int]]]:
-    """``prompts`` in lists whose trees are not longer than ``longest``."""
+    """Split ``prompts`` into lists whose trees are not longer than ``longest``."""
     some: list[tuple[list[int], int]] = []
     for prompt in prompts:
         more = [*some, prompt]
@@ -186,7 +188,7 @@ def _shared(prompts: Sequence[Sequence[int]]) -> int:
 def batches(
     made: Iterable[Tree], tokens: int, seed: int | None, padding: int = 0
 ) -> Iterator[Batch]:
-    """Batches of trees of like length, of at most ``tokens`` with padding.
+    """Yield batches of trees of like length, of at most ``tokens`` with padding.
 
     Args:
         seed: of their order; None sorts all by length.
@@ -213,7 +215,7 @@ def _longest(some: Sequence[Tree]) -> int:
 
 
 def _cut(units: Sequence[Sequence[Tree]], tokens: int) -> list[list[Tree]]:
-    """Batches of whole units, but of those that are too large for one."""
+    """Make batches of whole units, except for units too large for one batch."""
     found: list[list[Tree]] = [[]]
     for unit in units:
         whole = len(unit) * _longest(unit) <= tokens
@@ -226,7 +228,7 @@ def _cut(units: Sequence[Sequence[Tree]], tokens: int) -> list[list[Tree]]:
 
 
 def batch(some: Sequence[Tree], padding: int = 0) -> Batch:
-    """Some trees as arrays."""
+    """Convert trees to arrays."""
     longest = max(map(len, some))
     ids = np.full((len(some), longest), padding, np.int64)
     positions = np.zeros((len(some), longest), np.int64)

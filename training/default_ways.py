@@ -76,6 +76,6 @@ def best_of_many(
             (one.name, *pairs_ordered(v, known, one.groups))
             for one, v, known in zip(sets, values, labels, strict=True)
         ]
-        told = ", ".join(f"{of} {share:.3f} of {n}" for of, share, n in pairs if n)
-        print(f"{name}: mean AUROC {means[name]:.4f}; pairs: {told}")
+        shown = ", ".join(f"{of} {share:.3f} of {n}" for of, share, n in pairs if n)
+        print(f"{name}: mean AUROC {means[name]:.4f}; pairs: {shown}")
     return max(OF_MANY, key=lambda share: means[f"worst, {share} of many"])

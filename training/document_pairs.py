@@ -2,12 +2,13 @@
 
     python training/document_pairs.py CHECKER/train.jsonl OUT.jsonl [--nli mini]
 
-Documents are read as by the engine: in windows (:mod:`veridical.text.passages`: tables and records
-in words), and each answer as the statements that the engine judges (:mod:`veridical.core.stated`).
-With one window the row's label holds. With several, a wrong statement follows from no window; the
-one that shares most words with it is taken. A right statement follows from at least one. Of the
-:data:`NEAREST` that share most words, the one that entails it most by the model ``--nli`` is taken,
-or no window if P(entailment) is below :data:`FOUND`. All statements of a right answer are right. A
+Texts are read as by the engine. Documents are cut into windows (:mod:`veridical.text.passages`),
+with tables and records in words. Answers become the statements that the engine judges
+(:mod:`veridical.core.stated`). With one window the row's label holds. With several, a wrong
+statement follows from no window; the one that shares most words with it is taken. A right statement
+follows from at least one. Of the :data:`NEAREST` that share most words, the one with the largest
+P(entailment) by the model ``--nli`` is taken. If that is below :data:`FOUND`, no window is taken.
+All statements of a right answer are right. A
 wrong answer with several is left out, as its wrong statement is not known. Other languages and
 abstentions, which no NLI model reads, are left out too. P(entailment) is kept next to OUT between
 runs.

@@ -106,11 +106,11 @@ def main(arguments: Sequence[str] | None = None, llm: Any = None) -> None:
     if slope <= 0:
         raise SystemExit(f"slope {slope:.4f}: the checker does not rank wrong answers higher")
     card = adapter.path.with_name("checker.json")
-    told = json.loads(card.read_text("utf-8"))
-    told["calibration"] = [round(fit.intercept, 4), round(slope, 4)]
-    told["calibrated_on"] = {f"{one.name}_dev": len(one.odds) for one in sets}
-    write_atomic(card, json.dumps(told, indent=1).encode() + b"\n")
-    print(f"{card}: calibration {told['calibration']}")
+    content = json.loads(card.read_text("utf-8"))
+    content["calibration"] = [round(fit.intercept, 4), round(slope, 4)]
+    content["calibrated_on"] = {f"{one.name}_dev": len(one.odds) for one in sets}
+    write_atomic(card, json.dumps(content, indent=1).encode() + b"\n")
+    print(f"{card}: calibration {content['calibration']}")
 
 
 if __name__ == "__main__":

@@ -6,8 +6,8 @@ Fitted on ``data/answerable.txt``: short passages written for this project, ques
 answers, and questions on its topic that it does not. Cross-validated by passage; the threshold lets
 :data:`RIGHT_FLAGGED` of the unanswered questions pass for answered. Writes ``missed_answer.json``
 into the scorer's folder. DATA holds the folder ``halueval``. The first 80 % of its ``qa`` are a
-check that nothing is fitted to: each question with its passage, with the sentences that hold its
-answer left out, and with the nearest other passage.
+check; nothing is fitted to them. Each question is asked with its passage, with the passage without
+the sentences that hold its answer, and with the nearest other passage.
 
 Needs: this package.
 """
@@ -107,7 +107,7 @@ def items(data: Path, count: int) -> list[Item]:
         def contexts(sentences: list[str], others: list[str] = others) -> list[str]:
             return [" ".join(sentences), " ".join(others)]
 
-        made.append(Item("told", question, contexts(row["sentences"]), answer, True))
+        made.append(Item("whole passage", question, contexts(row["sentences"]), answer, True))
         left = [s for s in row["sentences"] if answer.lower() not in s.lower()]
         if left and len(left) < len(row["sentences"]):
             made.append(Item("left out", question, contexts(left), answer, False))

@@ -75,7 +75,7 @@ def _said(reader: gguf.GGUFReader, key: str) -> Any:
 
 
 def _name(name: str) -> str:
-    """A tensor's name in transformers checkpoints."""
+    """Return a tensor's name in transformers checkpoints."""
     if name in _OUTSIDE:
         return _OUTSIDE[name]
     _, layer, module, kind = name.split(".")

@@ -1,4 +1,4 @@
-"""Makes the embedded sentence encoder from the original all-MiniLM-L6-v2 weights.
+"""The embedded sentence encoder, made from the original all-MiniLM-L6-v2 weights.
 
     python training/minilm.py SOURCE [OUTPUT] [--reference JSON] [--texts FILE]
 

@@ -1,17 +1,20 @@
-"""Makes a packaged NLI model from a checkpoint of ``training/nli_train.py``.
+"""Packaged NLI models from checkpoints of ``training/nli_train.py``.
 
     python training/nli_export.py CHECKPOINT OUTPUT [--pairs JSONL] [--stochastic]
 
 CHECKPOINT is a transformers folder of a BERT or an MPNet for sequence classification, with
-``calibration.json`` and, where its words are trained, ``words.safetensors``. OUTPUT gets
-``model.onnx`` (fused attention and layer norms, int8 weights, float32 activations:
-``onnx_weights.py``) with the outputs ``logits`` and, of trained words, ``words``;
-``tokenizer.json`` without a cut or padding, ``config.json``, ``calibration.json``, ``ranges.npz``
-(by which its 8-bit form is made) and ``SHA256SUMS``; its model card and licence are left as they
-are. The same checkpoint and library versions give the same bytes.
+``calibration.json`` and, where its words are trained, ``words.safetensors``. OUTPUT gets:
+
+* ``model.onnx``: fused attention and layer norms, int8 weights, float32 activations
+  (``onnx_weights.py``). Its outputs are ``logits`` and, of trained words, ``words``.
+* ``tokenizer.json`` without a cut or padding, ``config.json``, ``calibration.json``.
+* ``ranges.npz``, by which its 8-bit form is made, and ``SHA256SUMS``.
+
+Its model card and licence are left as they are. The same checkpoint and library versions give the
+same bytes.
 
 With ``--pairs`` (a line each: ``{"premise": ..., "hypothesis": ...}``) the packaged model is first
-compared with the checkpoint in float32; below :data:`SAME_LABEL` or above :data:`MEAN_SHIFT`
+compared with the checkpoint in float32. Below :data:`SAME_LABEL` or above :data:`MEAN_SHIFT`
 nothing is written and the exit code is 1. Pairs longer than the model's input are left out.
 ``--stochastic`` is for a checkpoint that was trained on from ``nli_restore.py``'s: see
 :func:`onnx_weights.quantise`.
@@ -45,9 +48,9 @@ from veridical.models.nli.int8 import RANGES, content_of, range_pairs, ranges_of
 from veridical.models.nli.onnx import OnnxNli
 
 FILES = ("model.onnx", "tokenizer.json", "config.json", "calibration.json", RANGES)
-#: What ``config.json`` keeps: what the tokens, the labels and the longest input follow from.
+#: Keys that ``config.json`` keeps: tokens, labels and the longest input follow from them.
 CONFIG = ("model_type", "max_position_embeddings", "pad_token_id", "type_vocab_size", "vocab_size")
-#: Of models of this width fewer and shorter scales are kept: 90 MB is all that a file may have.
+#: Width from which fewer and shorter scales are kept: a file may have at most 90 MB.
 WIDE = 768
 #: Least share of pairs of the same most probable class, and largest mean shift of a probability.
 SAME_LABEL, MEAN_SHIFT = 0.99, 0.005
@@ -56,7 +59,7 @@ BATCH = 32
 
 @dataclass(frozen=True)
 class Agreement:
-    """How far two models agree: share of equal labels, shifts of the calibrated probabilities."""
+    """Agreement of two models: share of equal labels, shifts of the calibrated probabilities."""
 
     pairs: int
     same_label: float
@@ -86,7 +89,7 @@ class Agreement:
 
 
 def load(checkpoint: Path) -> Reader:
-    """The float32 classifier of the folder ``checkpoint``.
+    """Load the float32 classifier of the folder ``checkpoint``.
 
     Raises:
         SystemExit: its classes are not LABELS in this order.
@@ -110,8 +113,11 @@ class _Logits(torch.nn.Module):
 
 
 def export(model: Reader, words: bool, stochastic: bool = False) -> onnx.ModelProto:
-    """The packaged graph: (batch, sequence) ids, mask and, of BERT, types to (batch, 3) ``logits``
-    and, with ``words``, (batch, sequence) ``words``."""
+    """Export the packaged graph.
+
+    It maps (batch, sequence) ids, mask and, of BERT, types to (batch, 3) ``logits`` and, with
+    ``words``, (batch, sequence) ``words``.
+    """
     config, module = model.classifier.config, graph_of(model)
     outputs = ["logits", "words"] if words else ["logits"]
     axes = {name: {0: "batch", 1: "sequence"} for name in (*module.inputs, *outputs[1:])}
@@ -131,10 +137,10 @@ def export(model: Reader, words: bool, stochastic: bool = False) -> onnx.ModelPr
 
 
 def pairs_of(path: Path, tokenizer: Tokenizer) -> list[Pair]:
-    """The pairs of a JSON Lines file that fit the model.
+    """Read the pairs of a JSON Lines file that fit the model.
 
     Raises:
-        SystemExit: none does.
+        SystemExit: no pair does.
     """
     rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
     tokenizer.no_truncation()
@@ -146,7 +152,7 @@ def pairs_of(path: Path, tokenizer: Tokenizer) -> list[Pair]:
 
 
 def agreement(graph: bytes, model: Reader, pairs: list[Pair], temperature: float) -> Agreement:
-    """How far the packaged graph agrees with the model in torch."""
+    """Compare the packaged graph with the model in torch."""
     session = onnxruntime.InferenceSession(graph, providers=["CPUExecutionProvider"])
     taken = {i.name for i in session.get_inputs()}
     pairs = sorted(pairs, key=lambda p: len(p.ids))
@@ -203,8 +209,10 @@ def main() -> None:
 
 
 def _write_ranges(folder: Path) -> bool:
-    """Write what the 8-bit form of a packaged model is made by; False where that form does not
-    agree with float32, so that the model is run in float32 alone."""
+    """Write the ranges for the 8-bit form of a packaged model.
+
+    Returns False if that form does not agree with float32: the model then runs in float32 only.
+    """
     path = folder / "model.onnx"
     (folder / RANGES).unlink(missing_ok=True)
     exact = OnnxNli(folder, labels=",".join(LABELS))

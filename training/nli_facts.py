@@ -1,4 +1,4 @@
-"""Edits of one sentence for `nli_pairs.py`: compressions that keep it true, and altered facts."""
+"""Edits of sentences for `nli_pairs.py`: true compressions, and altered facts."""
 
 from __future__ import annotations
 
@@ -96,12 +96,12 @@ def tidy(text: str) -> str:
 
 
 def _cut(span: Span, drop: set[int]) -> str:
-    """The sentence without the tokens in `drop`."""
+    """Return the sentence without the tokens in `drop`."""
     return tidy("".join(t.text_with_ws for t in span if t.i not in drop))
 
 
 def compressions(span: Span) -> tuple[str, list[str]]:
-    """The subject of the sentence, and shorter sentences it entails."""
+    """Return the subject of the sentence, and shorter sentences it entails."""
     text = span.text
     root = span.root
     subjects = [t for t in root.children if t.dep_ in {"nsubj", "nsubjpass"}]
@@ -180,7 +180,7 @@ def compressions(span: Span) -> tuple[str, list[str]]:
 
 
 def harvest(docs: list[Doc]) -> Pools:
-    """Entities by type, nationalities, role nouns of persons and adjuncts of all passages."""
+    """Collect entities by type, nationalities, role nouns of persons and adjuncts of passages."""
     entities: dict[str, Counter[str]] = defaultdict(Counter)
     nations: Counter[str] = Counter()
     roles: Counter[str] = Counter()
@@ -226,7 +226,7 @@ def _swapper(pairs: dict[str, str]) -> Callable[[str], str]:
 
 
 def find_edits(sentence: Sentence, doc: Doc, pools: Pools, rng: random.Random) -> list[Edit]:
-    """Every fact of the sentence that can be altered, each with one replacement."""
+    """Find every fact of the sentence that can be altered, each with one replacement."""
     text, span, edits = sentence.text, sentence.span, []
 
     def swap(kind: str, old: str, new: str, contradicts: bool = True) -> None:
@@ -315,7 +315,7 @@ def find_edits(sentence: Sentence, doc: Doc, pools: Pools, rng: random.Random) -
 
 
 def vary(text: str, rng: random.Random) -> str:
-    """A light paraphrase: date format, digits or words, active or passive, birthplace."""
+    """Paraphrase lightly: date format, digits or words, active or passive, birthplace."""
     if rng.random() < 0.6:
         if DATE_DMY.search(text):
             text = DATE_DMY.sub(r"\2 \1, \3", text)

@@ -1,7 +1,7 @@
 """Cross-encoders of ``training/nli_train.py`` as modules that export to fused attention.
 
 BERT's attention is found and fused by ONNX Runtime's own tool. MPNet's is not, as it adds a bias
-for the distance of two tokens: here it is written as the fused operator from the start. The bias
+for the distance of two tokens. Here it is written as the fused operator from the start. The bias
 is one gather from a constant (1, heads, distances), so that no bucket is computed at run time.
 
 Needs: torch, transformers.
@@ -32,7 +32,7 @@ class _FusedAttention(torch.autograd.Function):
         added: torch.Tensor,
         heads: int,
     ) -> torch.Tensor:
-        """(batch, tokens, size) from (batch, tokens, width) hidden states.
+        """Compute (batch, tokens, size) from (batch, tokens, width) hidden states.
 
         Args:
             weights, bias: (width, 3 * size) and (3 * size,) of query, key and value.
@@ -79,12 +79,12 @@ class BertGraph(torch.nn.Module):
 
 
 def longest_of(model: Any) -> int:
-    """The most tokens that an MPNet reads."""
+    """Return the maximum number of tokens that an MPNet reads."""
     return int(model.config.max_position_embeddings) - _PADDING - 1
 
 
 def buckets_of(model: Any) -> torch.Tensor:
-    """(distances,) row of an MPNet's table of distances, from the least to the largest."""
+    """Return (distances,) the rows of an MPNet's distance table, from least to largest."""
     longest = longest_of(model)
     buckets: torch.Tensor = model.encoder.relative_position_bucket(
         torch.arange(1 - longest, longest)
@@ -132,7 +132,7 @@ class MPNetGraph(torch.nn.Module):
 
 
 def graph_of(reader: Reader) -> BertGraph | MPNetGraph:
-    """The module to export ``reader`` by.
+    """Return the module to export ``reader`` by.
 
     Raises:
         SystemExit: it is neither BERT nor MPNet.

@@ -1,9 +1,9 @@
-"""Fewer heads and narrower layers: an MPNet cross-encoder without what matters least in it.
+"""Pruning of an MPNet cross-encoder: fewer heads and narrower layers.
 
-Depth stays, and with it what a deep model can tell; what goes are whole attention heads and whole
-neurons, so that the rest is a smaller dense model. A part's importance is the mean squared gradient
-of the loss by a factor before it (diagonal Fisher information, Kwon et al. 2022), taken pair by
-pair; the parts of most importance a weight are kept.
+The depth stays. Whole attention heads and whole neurons are cut, so that the rest is a smaller
+dense model. A part's importance is the mean squared gradient of the loss by a factor before it,
+taken pair by pair. This is diagonal Fisher information (Kwon et al. 2022). The parts with the
+highest importance per weight are kept.
 
 Needs: torch, transformers.
 """
@@ -16,19 +16,19 @@ from typing import Any, NamedTuple
 
 import torch
 
-#: A layer keeps at least so many heads, and neurons in steps of so many.
+#: Minimum number of heads of a layer, and the step of its number of neurons.
 FEWEST_HEADS, NEURONS = 2, 32
 
 
 class Parts(NamedTuple):
-    """Of each layer: the heads and the neurons of its inner layer, or what is known of each."""
+    """Heads and inner neurons of each layer, or a value for each of them."""
 
     heads: list[torch.Tensor]
     neurons: list[torch.Tensor]
 
 
 def layers_of(model: Any) -> Any:
-    """The layers of an MPNet for sequence classification."""
+    """Return the layers of an MPNet for sequence classification."""
     return model.mpnet.encoder.layer
 
 
@@ -42,21 +42,21 @@ def keep(linear: torch.nn.Linear, rows: torch.Tensor, inputs: bool = False) -> N
 
 
 def heads_of(config: Any) -> list[list[int]]:
-    """Of each layer, the places of its heads among those of the distances' table."""
+    """List, for each layer, the places of its heads among those of the distances' table."""
     everything = [list(range(config.num_attention_heads))] * config.num_hidden_layers
     return getattr(config, "kept_heads", None) or everything
 
 
 def rows_of(heads: torch.Tensor, width: int) -> torch.Tensor:
-    """The rows of query, key and value that belong to some heads."""
+    """Return the rows of query, key and value that belong to some heads."""
     return (heads[:, None] * width + torch.arange(width)).reshape(-1)
 
 
 def cut(model: Any, kept: Parts) -> None:
     """Leave some heads and neurons of ``model``, by their places among those that it has.
 
-    ``model.config.kept_heads`` has the places of the heads among those of the distances' table, and
-    ``kept_neurons`` the number of neurons: :func:`shaped` makes a model of that shape.
+    ``model.config.kept_heads`` has the places of the heads among those of the distances' table,
+    ``kept_neurons`` the number of neurons. :func:`shaped` makes a model of that shape.
     """
     config = model.config
     width = config.hidden_size // config.num_attention_heads
@@ -82,7 +82,7 @@ def cut(model: Any, kept: Parts) -> None:
 
 
 def _of_heads(places: Sequence[int]) -> Callable[[Any, Any], Any]:
-    """A hook that leaves the bias for distances of these heads."""
+    """Return a hook that leaves the bias for distances of these heads."""
 
     def hook(module: Any, inputs: Any) -> Any:
         hidden, mask, bias, *others = inputs
@@ -92,7 +92,7 @@ def _of_heads(places: Sequence[int]) -> Callable[[Any, Any], Any]:
 
 
 def shaped(model: Any) -> Any:
-    """``model``, as narrow as its configuration says; its weights mean nothing then."""
+    """Make ``model`` as narrow as its configuration says; its weights are meaningless then."""
     config = model.config
     heads, neurons = config.kept_heads, config.kept_neurons
     config.kept_heads = None
@@ -104,7 +104,7 @@ def shaped(model: Any) -> Any:
 
 
 def widened(model: Any) -> Any:
-    """An uncut model that says the same as a cut one: what was cut is there and adds nothing.
+    """Build an uncut model with the output of a cut one: the cut parts are present and add nothing.
 
     Any program that reads MPNet can read it.
     """
@@ -132,7 +132,7 @@ def widened(model: Any) -> Any:
 
 
 def weights_of(model: Any) -> int:
-    """The weights of the layers' matrices: what a token costs."""
+    """Count the weights of the layers' matrices: the cost of a token."""
     return sum(p.numel() for p in layers_of(model).parameters() if p.ndim == 2)
 
 
@@ -187,7 +187,7 @@ class Importance:
             self._sums[key] = self._sums.get(key, torch.zeros_like(found)) + found
 
     def most(self, share: float) -> Parts:
-        """The heads and neurons to keep so that ``share`` of an uncut layer's weights is left."""
+        """Choose the heads and neurons to keep: ``share`` of an uncut model's weights in layers."""
         config = self._model.config
         per_head = 4 * config.hidden_size * (config.hidden_size // config.num_attention_heads)
         per_neuron = 2 * config.hidden_size

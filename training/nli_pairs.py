@@ -5,17 +5,17 @@
 Each output row is `{"premise", "hypothesis", "label", "source"}`. Sources:
 
 * `fact_keep` / `fact_swap`: a sentence (or a shorter one it entails) and the same with one fact
-  altered. Every pair is put in one of two worlds by a fair coin: in one the premise is the passage,
+  altered. Every pair is put in one of two worlds by a fair coin. In one the premise is the passage,
   in the other the passage with the altered fact. So both the true and the altered wording are
-  entailed as often as contradicted, and the hypothesis alone says nothing. An altered subject,
-  list member or title may be merely unstated: such rows are `not_entailment`.
-* `same_subject`: neutral statements on the premise's subject, either a sentence taken out of the
-  premise or one with an added detail; the entailed twins (nothing taken out) are `fact_keep`.
+  entailed as often as contradicted, and the hypothesis alone has no information. An altered
+  subject, list member or title may be merely unstated: such rows are `not_entailment`.
+* `same_subject`: neutral statements on the premise's subject: a sentence taken out of the premise,
+  or one with an added detail. The matching entailed rows (nothing taken out) are `fact_keep`.
 * `joins`: two statements joined by "and" or "while", both stated, one altered, one from elsewhere.
 * `qa`: question and answer. Wrong answers of the right answer's entity type are `contradiction`.
   HaluEval's hallucinated answers are `contradiction` if they hold a number, or a capitalised name
-  in the passage, that the right answer lacks, and the right answer has that kind too; else
-  `not_entailment`. They and the right answers are used equally often for every answer length.
+  in the passage, that the right answer lacks. The right answer must have that kind too; else they
+  are `not_entailment`. They and the right answers are used equally often for every answer length.
 * `unrelated`: a sentence of another passage, neutral.
 * `typed_RULE`: a sentence and the same with a typed edit (`veridical.text.typed_edits`), in one of
   two worlds; and the same in other words. Where the hypothesis is not entailed, `spans` has its
@@ -54,9 +54,9 @@ MAX_PREMISE_WORDS = 260
 _TEXTS = ("premise", "hypothesis")
 _VERBS = {"AUX", "VERB"}
 QUOTAS = {"entailment": 15500, "contradiction": 13500, "neutral": 14000, "not_entailment": 2500}
-"""At most so many pairs of each label are kept, drawn at random."""
+"""Maximum number of pairs of each label, drawn at random."""
 MOST_TYPED = 24_000
-"""Typed pairs that are kept besides."""
+"""Maximum number of typed pairs, in addition."""
 _PRONOUN = re.compile(r"^(He|She|It|They|His|Her|Its|Their) ")
 
 
@@ -81,7 +81,7 @@ class PairMaker:
 
     @staticmethod
     def _good(s: Sentence) -> bool:
-        """Whether the sentence is whole: a capital, a verb, a full stop, 6 to 60 words."""
+        """Return True if the sentence is whole: a capital, a verb, a full stop, 6 to 60 words."""
         whole = re.match(r"[A-Z\"].*[a-z0-9)\"]\.\"?$", s.text) and s.text.count('"') % 2 == 0
         return (
             bool(whole) and 6 <= len(s.text.split()) <= 60 and s.span.root.pos_ in {"AUX", "VERB"}
@@ -111,7 +111,7 @@ class PairMaker:
     def premise(
         self, s: Sentence, texts: list[str], form: str | None = None, exact: bool = False
     ) -> str:
-        """The sentence alone, with a neighbour, its passage, or that with distractors."""
+        """Make a premise: the sentence, with a neighbour, its passage, or that with distractors."""
         rng = self.rng
         form = form or rng.choices(["alone", "near", "passage", "long"], [35, 25, 25, 15])[0]
         if form == "alone" and exact and rng.random() < 0.6:
@@ -132,15 +132,15 @@ class PairMaker:
         return " ".join(parts)
 
     def texts(self, s: Sentence) -> list[str]:
-        """The sentences of the passage of `s`."""
+        """Return the sentences of the passage of `s`."""
         return [t.text for t in self.sentences[s.doc]]
 
     def statement(self, s: Sentence) -> str:
-        """The sentence or, more often than not, one of its compressions."""
+        """Return the sentence or, more often than not, one of its compressions."""
         return self.rng.choice(s.forms) if s.forms and self.rng.random() < 0.75 else s.text
 
     def short_name(self, text: str, s: Sentence) -> str:
-        """Sometimes the surname for a person's full name at the start."""
+        """Replace a person's full name at the start by the surname, sometimes."""
         words = s.subject.split()
         known = any(e.label_ == "PERSON" and e.text == s.subject for e in s.span.ents)
         if (
@@ -154,7 +154,7 @@ class PairMaker:
         return text
 
     def facts(self, s: Sentence) -> None:
-        """`fact_keep` and `fact_swap` from one sentence: a true and an altered wording."""
+        """Add `fact_keep` and `fact_swap` from one sentence: a true and an altered wording."""
         rng, doc = self.rng, self.docs[s.doc]
         statement = self.statement(s)
         groups: dict[str, list[Edit]] = defaultdict(list)
@@ -209,9 +209,9 @@ class PairMaker:
             for e in self.docs[s.doc].ents
             if e.label_ in ENTITIES and e.text[0].isupper()
         ]
-        told = [t.text for t in self.sentences[s.doc] if t.index != s.index and self._good(t)]
+        others = [t.text for t in self.sentences[s.doc] if t.index != s.index and self._good(t)]
         foreign = [t.text for t in rng.sample(self.usable, 3) if t.doc != s.doc]
-        found = edits(s.text, rng, names, told[:1], foreign[:1])
+        found = edits(s.text, rng, names, others[:1], foreign[:1])
         wrong: dict[str, list[Edited]] = defaultdict(list)
         for edit in found:
             if not edit.keeps:
@@ -250,7 +250,7 @@ class PairMaker:
             self.add(premise, hypothesis, label, f"typed_{kind}", marked)
 
     def same_subject(self, s: Sentence) -> None:
-        """Neutral: a sentence, part of one or an added detail that the premise leaves out."""
+        """Add neutral pairs: a sentence, a part or an added detail that the premise leaves out."""
         rng, texts = self.rng, self.texts(s)
         group = self.sentences[s.doc]
         following = group[s.index + 1] if s.index + 1 < len(group) else None
@@ -290,7 +290,7 @@ class PairMaker:
                     self.add(self.premise(s, full), longer, "entailment", "fact_keep")
 
     def join(self, s: Sentence) -> None:
-        """Two statements of one passage in one sentence."""
+        """Add two statements of one passage in one sentence."""
         rng = self.rng
         others = [t for t in self.sentences[s.doc] if t.index != s.index and self._good(t)]
         if not others:
@@ -336,7 +336,7 @@ class PairMaker:
         )
 
     def answered(self, question: str, answer: str, form: float) -> str:
-        """Question and answer as a hypothesis, in the form the number `form` picks."""
+        """Return question and answer as a hypothesis, in the form the number `form` picks."""
         question = " ".join(question.split())
         answer = answer.strip().rstrip(".")
         who = re.fullmatch(r"Who ((?:is|was|[a-z]+ed|wrote|won|played|sang) .+)\?", question)
@@ -351,7 +351,7 @@ class PairMaker:
         return f"{question} {answer}" + ("." if form < 0.4 else "")
 
     def qa(self, index: dict[str, int]) -> None:
-        """Answers right and wrong, of the same type or of the same length."""
+        """Add right and wrong answers, of the same type or of the same length."""
         rng = self.rng
         by_words: dict[int, list[list[tuple[str, str, str]]]] = defaultdict(lambda: [[], []])
         for row in self.rows:
@@ -408,7 +408,7 @@ class PairMaker:
                 self.add(*item, "qa")
 
     def unrelated(self, count: int) -> None:
-        """A sentence of one passage against another passage."""
+        """Add sentences of one passage with another passage."""
         for _ in range(count):
             s, other = self.rng.sample(self.usable, 2)
             if s.doc != other.doc:
@@ -418,7 +418,7 @@ class PairMaker:
 
 
 def make_pairs(path: Path, seed: int = 0, limit: int = 8000) -> list[dict[str, Any]]:
-    """All pairs of the first `limit` rows of the HaluEval QA file, shuffled."""
+    """Make all pairs of the first `limit` rows of the HaluEval QA file, shuffled."""
     rows = load_rows(path, limit)
     index: dict[str, int] = {}
     for row in rows:
@@ -448,7 +448,7 @@ def make_pairs(path: Path, seed: int = 0, limit: int = 8000) -> list[dict[str, A
 
 
 def describe(pairs: list[dict[str, str]]) -> str:
-    """Counts and mean word counts per source and label, with three examples each."""
+    """Format counts and mean word counts per source and label, with three examples each."""
     groups: dict[tuple[str, str], list[dict[str, Any]]] = defaultdict(list)
     for pair in pairs:
         groups[pair["source"], pair["label"]].append(pair)

@@ -1,4 +1,4 @@
-"""Parsed HaluEval QA passages for `nli_pairs.py`: clean text, spaCy documents, a cache on disk."""
+"""Parsed HaluEval QA passages: clean text, spaCy documents, a disk cache."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _GLUED = re.compile(r"(?<=[a-z0-9)\"'])([.?!]\"?)(?=[A-Z\"])")
 
 
 def load_rows(path: Path, limit: int = USABLE_ROWS) -> list[dict[str, str]]:
-    """The first `limit` (at most 8000) rows of the HaluEval QA file."""
+    """Read the first `limit` (at most 8000) rows of the HaluEval QA file."""
     rows = []
     with path.open(encoding="utf-8") as lines:
         for number, line in enumerate(lines):
@@ -39,7 +39,7 @@ def restore_spaces(text: str) -> str:
 
 
 def load_pipeline() -> Language:
-    """The small English pipeline without the lemmatizer, which is not needed."""
+    """Load the small English pipeline without the lemmatizer, which is not needed."""
     return en_core_web_sm.load(exclude=["lemmatizer"])
 
 

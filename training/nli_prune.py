@@ -1,14 +1,14 @@
-"""Makes the small NLI model from the larger one: fewer heads and narrower layers, trained to agree.
+"""The small NLI model: the larger one, pruned and trained to agree.
 
     python training/nli_prune.py BASE DATA/nli generated.jsonl SMALL --edited edited.jsonl \\
         --bound bound.jsonl --bf16
 
 BASE is the larger model's checkpoint (``nli_restore.py``), the other files are those of
 ``nli_train.py``; SMALL becomes a checkpoint for ``nli_export.py``. Each round of :data:`ROUNDS`
-leaves the heads and neurons that matter most (``nli_heads.py``) and trains what is left: by the
-labels and wrong words of the rows, by what BASE says of them, and by BASE's hidden states after
-every layer, which tell most where there are few pairs (Jiao et al. 2020, TinyBERT). BASE reads
-every batch along with the model. Stopped, the same command goes on from the last save.
+leaves the heads and neurons that matter most (``nli_heads.py``) and trains the rest. Targets are
+the labels and wrong words of the rows, BASE's output for them, and BASE's hidden states after every
+layer. The last help most with few pairs (Jiao et al. 2020, TinyBERT). BASE reads every batch along
+with the model. If stopped, the same command resumes from the last save.
 
 Needs: torch, transformers, safetensors, tokenizers and this package.
 """
@@ -46,7 +46,7 @@ from transformers import AutoTokenizer
 class Round(NamedTuple):
     """A cut and the training after it.
 
-    ``share`` of the whole model's weights in layers is left; ``tokens`` are trained on, at a rate
+    ``share`` of the whole model's weights in layers is left. ``tokens`` are trained on, at a rate
     that falls from :data:`PEAK_RATE` to ``last`` of it.
     """
 
@@ -81,7 +81,7 @@ class Losses(NamedTuple):
 
 
 def losses(batch: list[Pair], model: Reader, teacher: Reader, heat: float, bf16: bool) -> Losses:
-    """Of one batch. ``heat`` is the temperature of the teacher's classes."""
+    """Compute the losses of one batch; ``heat`` is the temperature of the teacher's classes."""
     inputs, labels, wrong = tensors(batch, model)
     mask = inputs["attention_mask"].bool()
     stated = torch.zeros_like(mask)
@@ -109,7 +109,7 @@ def losses(batch: list[Pair], model: Reader, teacher: Reader, heat: float, bf16:
 
 
 def narrow(model: Reader, batches: list[list[Pair]], share: float, bf16: bool) -> None:
-    """Cut ``model`` to ``share``, by what the pairs of ``batches`` say of importance."""
+    """Cut ``model`` to ``share``, by the importance estimated on the pairs of ``batches``."""
     model.eval()
     parts = [b[i : i + AT_ONCE] for b in batches for i in range(0, len(b), AT_ONCE)]
     with Importance(model.classifier) as importance:
@@ -136,7 +136,7 @@ def train(
     heat: float,
     bf16: bool,
 ) -> None:
-    """One round's training, going on where ``output`` has got to in it."""
+    """Train one round, resumed from the progress in ``output``."""
     optimiser = optimiser_of(model, PEAK_RATE)
     rise = max(1, int(WARM_UP * len(plan)))
 
@@ -160,7 +160,7 @@ def train(
             optimiser.load_state_dict(state["optimiser"])
             rates.load_state_dict(state["rates"])
             first = state["done"]
-            print(f"going on from batch {first}", flush=True)
+            print(f"resuming from batch {first}", flush=True)
     model.train()
     started = last = time.monotonic()
     seen = 0
@@ -193,7 +193,7 @@ def main() -> None:
     parser.add_argument(
         "--bf16", action="store_true", help="matrix products in bfloat16: faster where it is native"
     )
-    parser.add_argument("--tokens", type=int, help="of the last round, where not its own")
+    parser.add_argument("--tokens", type=int, help="tokens of the last round, instead of its own")
     a = parser.parse_args()
     tokenizer = Tokenizer.from_file(str(a.base / "tokenizer.json"))
     tokenizer.no_truncation()

@@ -3,11 +3,11 @@
     python training/nli_quality.py --data DATA [--nli SPEC] [--suites NAME ...] [--json FILE]
 
 DATA holds the folders ``nli`` (labelled pairs as JSON Lines), ``begin``, ``halueval`` and
-``wikibio_gpt3`` (public data, as ``veridical bench`` reads it). Suites: ``classification`` judges
-the pairs of :data:`SETS`; ``begin``, ``halueval`` and ``wikibio`` measure how well scorers that
-rest on the model find hallucinations, beside scorers that need no model and the trivial
-baselines. Nothing is fitted here. Markdown goes to the standard output; FILE gets the same figures
-unrounded.
+``wikibio_gpt3`` (public data, as ``veridical bench`` reads it). Suite ``classification`` judges the
+pairs of :data:`SETS`. Suites ``begin``, ``halueval`` and ``wikibio`` measure how well scorers that
+rest on the model find hallucinations. Scorers that need no model and the trivial baselines are
+shown for comparison. Nothing is fitted here. Markdown goes to the standard output; FILE gets the
+same figures unrounded.
 
 Needs: this package.
 """
@@ -92,14 +92,17 @@ DETECTION = {
         )
     ],
 }
-#: Baselines of a benchmark shown beside the scorers.
+#: Baselines of a benchmark, shown with the scorers.
 BASELINES = ("length", "constant")
 
 
 @dataclass(frozen=True)
 class Classified:
-    """Figures of one set of pairs, in [0, 1]. ``f1`` is by class; ``majority_*`` is what always
-    saying the most frequent class gives; ``ece`` is of the probability of the class said."""
+    """Figures of one set of pairs, in [0, 1].
+
+    ``f1`` is by class. ``majority_*`` are the figures of the most frequent class as a constant
+    answer. ``ece`` is computed from the probability of the predicted class.
+    """
 
     name: str
     pairs: int
@@ -116,9 +119,9 @@ class Classified:
     def of(
         cls, name: str, probabilities: NDArray[np.float64], labels: Sequence[str], seen: str = ""
     ) -> Classified:
-        """From (n, 3) probabilities in the order of LABELS and n labels.
+        """Compute the figures from (n, 3) probabilities in the order of LABELS and n labels.
 
-        Where the labels are of TWO_CLASSES, neutral and contradiction are added up.
+        With labels of TWO_CLASSES, neutral and contradiction are added up.
 
         Raises:
             ValueError: a label is of neither kind.
@@ -152,7 +155,7 @@ class Classified:
 
 
 def judge(model: NliModel, pairs: Sequence[Pair]) -> NDArray[np.float64]:
-    """(n, 3) probabilities of ``pairs``, through the model in length-sorted batches."""
+    """Compute (n, 3) probabilities of ``pairs``, in length-sorted batches."""
     windows = model.windows(pairs)
     parts = [(i, j, w) for i, own in enumerate(windows) for j, w in enumerate(own)]
     parts.sort(key=lambda part: -part[2].length)
@@ -168,7 +171,7 @@ def judge(model: NliModel, pairs: Sequence[Pair]) -> NDArray[np.float64]:
 
 
 def classification(model: NliModel, folder: Path, limit: int | None) -> list[Classified]:
-    """Figures of every set, and of the parts of those that have parts."""
+    """Compute figures of every set, and of the parts of those that have parts."""
     found = []
     for name, seen in SETS.items():
         lines = (folder / f"{name}.jsonl").read_text(encoding="utf-8").splitlines()[:limit]
@@ -184,7 +187,7 @@ def classification(model: NliModel, folder: Path, limit: int | None) -> list[Cla
 
 
 def detection(wanted: Detection, data: Path, given: argparse.Namespace) -> list[Row]:
-    """The rows of ``wanted``'s scorers, and of the baselines, in its metrics."""
+    """Return the rows of ``wanted``'s scorers, and of the baselines, in its metrics."""
     made = veridical.bench(
         wanted.suite,
         data / wanted.folder,
@@ -201,18 +204,18 @@ def detection(wanted: Detection, data: Path, given: argparse.Namespace) -> list[
 
 
 def table(head: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
-    """A Markdown table."""
+    """Format a Markdown table."""
     rule = ["---"] * len(head)
     return "\n".join(f"| {' | '.join(cells)} |" for cells in (head, rule, *lines))
 
 
 def number(value: float | None) -> str:
-    """Three decimals; a dash where a figure is undefined."""
+    """Format a figure with three decimals; a dash if it is undefined."""
     return "–" if value is None or not np.isfinite(value) else f"{value:.3f}"
 
 
 def classification_table(figures: Sequence[Classified]) -> str:
-    """One line a set; F1 is of entailment, neutral, contradiction, or entailment and the rest."""
+    """Format one line per set; F1 by entailment, neutral, contradiction, or entailment and rest."""
     head = ["set", "pairs", "accuracy", "macro-F1", "F1 by class", "ECE"]
     head += ["majority: accuracy", "macro-F1", "of its kind in training"]
     lines = [
@@ -233,7 +236,7 @@ def classification_table(figures: Sequence[Classified]) -> str:
 
 
 def detection_table(rows: Sequence[Row], wanted: Detection) -> str:
-    """One line a split and scorer: how many targets it scored, and its figures."""
+    """Format one line per split and scorer: the number of scored targets, and its figures."""
     by_line: dict[tuple[str, str], dict[str, Row]] = {}
     for row in rows:
         by_line.setdefault((row.split, row.scorer), {})[row.metric] = row
@@ -253,7 +256,7 @@ def detection_table(rows: Sequence[Row], wanted: Detection) -> str:
 
 
 def figure(row: Row | None) -> str:
-    """A value with its 95 % interval, where there is one."""
+    """Format a value with its 95 % interval, if any."""
     if row is None or row.ci_low is None or row.ci_high is None:
         return number(None if row is None else row.value)
     return f"{number(row.value)} ({number(row.ci_low)} to {number(row.ci_high)})"
@@ -265,8 +268,8 @@ def main() -> None:
     parser.add_argument("--data", type=Path, required=True, help="folder of the data sets")
     parser.add_argument("--nli", default=DEFAULT, help="the model, as veridical's --nli names it")
     parser.add_argument("--suites", nargs="+", choices=suites, default=suites)
-    parser.add_argument("--limit", type=int, help="only the first so many rows of each part")
-    parser.add_argument("--samples", type=int, help="only so many samples of each WikiBio passage")
+    parser.add_argument("--limit", type=int, help="maximum rows of each part, from the first")
+    parser.add_argument("--samples", type=int, help="maximum samples of each WikiBio passage")
     parser.add_argument("--bootstrap", type=int, default=1000, help="resamples; 0: no intervals")
     parser.add_argument("--store", type=Path, help="folder that keeps what the model said")
     parser.add_argument("--json", type=Path, help="file for the figures, unrounded")

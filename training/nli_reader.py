@@ -1,4 +1,4 @@
-"""The NLI cross-encoder as it is trained: pairs as tokens, three classes, and a layer of words."""
+"""The NLI cross-encoder in training: token pairs, three classes, word layer."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ class Pair:
     """One tokenised row.
 
     ``label`` indexes LABELS, or is NOT_ENTAILMENT. ``wrong`` is 1 for tokens that are wrong, 0 for
-    those that are not, and UNKNOWN for the rest: all of the premise, and all where none is told.
-    ``stated`` are the places of the hypothesis.
+    those that are not, and UNKNOWN for the rest. The premise and rows without word labels are
+    UNKNOWN. ``stated`` are the places of the hypothesis.
     """
 
     ids: np.ndarray
@@ -43,7 +43,7 @@ Rows: TypeAlias = "list[dict[str, Any]]"
 
 
 def tokenized(rows: Rows, tokenizer: Tokenizer, source: str, stage: Stage) -> list[Pair]:
-    """The rows that fit the model, in order."""
+    """Tokenize the rows that fit the model, in order."""
     made = source in (GENERATED, TYPED, EDITED, BOUND, DOCUMENTS)
     if source in (GENERATED, TYPED, BOUND):  # premises that people wrote stay as they are
         rows = lengthened(rows, stage)
@@ -64,14 +64,16 @@ def tokenized(rows: Rows, tokenizer: Tokenizer, source: str, stage: Stage) -> li
 
 
 def stated(encoded: Encoding) -> range:
-    """The places of the hypothesis's tokens."""
+    """Return the places of the hypothesis's tokens."""
     places = [i for i, part in enumerate(encoded.sequence_ids) if part == 1]
     return range(places[0], places[-1] + 1) if places else range(0)
 
 
 def wrong_tokens(row: dict[str, Any], encoded: Encoding) -> np.ndarray:
-    """``Pair.wrong`` of a row: by its spans, or none wrong where it is entailed. Words that are
-    missing from the hypothesis are nowhere in it: of such a row nothing is told."""
+    """Compute ``Pair.wrong`` of a row: by its spans, or no wrong word if it is entailed.
+
+    If words are missing from the hypothesis, no token of it can be marked: all are UNKNOWN.
+    """
     spans = row.get("spans") or []
     if not spans and row.get("label") != "entailment":
         return np.full(len(encoded.ids), UNKNOWN, np.int8)
@@ -85,7 +87,7 @@ def wrong_tokens(row: dict[str, Any], encoded: Encoding) -> np.ndarray:
 
 
 def lengthened(rows: Rows, stage: Stage) -> Rows:
-    """``rows``, with the premises of the stage's share of them joined with other rows'."""
+    """Join the premises of the stage's share of ``rows`` with other rows'."""
     chance = random.Random("joined")
     found = []
     for row in rows:
@@ -104,7 +106,7 @@ def lengthened(rows: Rows, stage: Stage) -> Rows:
 def tensors(
     batch: list[Pair], model: Reader
 ) -> tuple[dict[str, torch.Tensor], torch.Tensor, torch.Tensor]:
-    """What the model reads, (n,) labels and (n, tokens) ``Pair.wrong``."""
+    """Return the model's inputs, (n,) labels and (n, tokens) ``Pair.wrong``."""
     longest = max(len(p.ids) for p in batch)
     ids = torch.full((len(batch), longest), model.padding, dtype=torch.long)
     types, mask = torch.zeros_like(ids), torch.zeros_like(ids)
@@ -125,7 +127,7 @@ class Reader(torch.nn.Module):
     Args:
         source: folder of a transformers checkpoint, cut (``nli_heads.py``) or whole, and of
             ``words.safetensors`` if it has been trained here.
-        layers: the first so many; all where None.
+        layers: number of layers to keep, from the first; None keeps all.
     """
 
     def __init__(self, source: Path, layers: int | None = None) -> None:
@@ -157,12 +159,12 @@ class Reader(torch.nn.Module):
         self.classifier.base_model.embeddings.word_embeddings.weight.requires_grad_(False)
 
     def forward(self, **inputs: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """(n, 3) logits, and (n, tokens) log-odds that a token is wrong."""
+        """Compute (n, 3) logits, and (n, tokens) log-odds that a token is wrong."""
         found = self.classifier(**inputs, output_hidden_states=True)
         return found.logits, self.words(found.hidden_states[-1]).squeeze(-1)
 
     def save(self, folder: Path, words: bool) -> None:
-        """As a checkpoint, with the layer of words where it has been trained."""
+        """Save a checkpoint, with the layer of words if it has been trained."""
         self.classifier.save_pretrained(folder)
         if words:
             save_file(self.words.state_dict(), folder / WORDS)
@@ -170,7 +172,7 @@ class Reader(torch.nn.Module):
 
 @torch.inference_mode()
 def read_all(model: Reader, pairs: list[Pair]) -> tuple[torch.Tensor, list[np.ndarray]]:
-    """(n, 3) logits in float32 and each pair's log-odds of words, in the order of ``pairs``."""
+    """Compute (n, 3) float32 logits and each pair's log-odds of words, in order of ``pairs``."""
     model.eval()
     order = sorted(range(len(pairs)), key=lambda i: len(pairs[i].ids))
     found = torch.zeros(len(pairs), len(LABELS))

@@ -1,11 +1,11 @@
-"""Makes a checkpoint again from a packaged NLI model, to train on where the checkpoint is lost.
+"""Checkpoints restored from packaged NLI models, for further training.
 
     python training/nli_restore.py PACKAGED CHECKPOINT [--whole]
 
 PACKAGED is a folder that ``nli_export.py`` wrote. The weights are those that it holds, expanded
-from int8: what the package says, the checkpoint says to float32's rounding. ``nli_train.py`` goes
-on from CHECKPOINT as from its own. ``--whole`` writes a model from which heads and neurons were cut
-as an uncut one that says the same, for programs that know no other.
+from int8: the outputs are the package's to float32's rounding. ``nli_train.py`` can resume from
+CHECKPOINT as from its own. ``--whole`` writes a cut model (heads and neurons) as an uncut one with
+the same outputs, for programs that know no other.
 
 Needs: torch, transformers, safetensors, tokenizers, onnx.
 """
@@ -80,7 +80,7 @@ def weights_of(graph: onnx.GraphProto, kind: str) -> dict[str, np.ndarray]:
 
 
 def attribute(graph: onnx.GraphProto, operator: str, name: str) -> float:
-    """An attribute of the first node of an operator."""
+    """Return an attribute of the first node of an operator."""
     node = next(n for n in graph.node if n.op_type == operator)
     return float(next(helper.get_attribute_value(a) for a in node.attribute if a.name == name))
 

@@ -1,4 +1,4 @@
-"""The rounds of training of ``nli_train.py``: what each sees, and how its loss is weighed."""
+"""Training stages of ``nli_train.py``: mixtures of sources and loss weights."""
 
 from __future__ import annotations
 
@@ -14,13 +14,14 @@ DOCUMENTS = "documents"
 class Stage:
     """One round of training.
 
-    ``mixture`` is the share of each source's rows that one epoch sees: automatic and templated
-    sources are thinned, for whole they outweigh what people wrote and cost accuracy on it.
-    ``forced`` weighs the loss of entailment against contradiction. Of the generated rows the share
-    ``joined`` gets a premise joined with other rows' premises, in random order, up to a random
-    number of words not above ``premise_words``: the label stays. ``kept`` is the weight of what the
-    stage began with in what it ends with: the two are averaged (WiSE-FT, Wortsman et al. 2022).
-    ``words`` weighs the loss of wrong words. ``batch_tokens`` is the most padded tokens of a batch.
+    ``mixture`` is the share of each source's rows that one epoch sees. Automatic and templated
+    sources are thinned, as whole they outweigh human text and cost accuracy on it. ``forced``
+    weighs the loss of entailment against contradiction. The share ``joined`` of the generated rows
+    gets a premise joined with other rows' premises, in random order. The joined premise has a
+    random number of words not above ``premise_words``; the label stays. ``kept`` is the weight of
+    the initial model in the average of initial and final one (WiSE-FT, Wortsman et al. 2022).
+    ``words`` weighs the loss of wrong words. ``batch_tokens`` is the maximum of padded tokens in a
+    batch.
     """
 
     mixture: dict[str, float]
@@ -68,7 +69,7 @@ STAGES = {
 }
 
 
-#: Facts told of something else than they belong to, and of the others as much as keeps them.
+#: Facts stated of the wrong thing, and as much of the other sources as is needed to keep them.
 STAGES["bound"] = replace(
     STAGES["base"],
     mixture={

@@ -1,4 +1,4 @@
-"""Trains an NLI cross-encoder: premise and hypothesis to three classes, and its wrong words.
+"""Training of an NLI cross-encoder: three classes and wrong words.
 
     python training/nli_pairs.py DATA/halueval/dataset_halueval_qa.jsonl generated.jsonl
     python training/nli_train.py MPNET DATA/nli generated.jsonl BASE --stage base --layers 9 --bf16
@@ -9,23 +9,23 @@
 
 MPNET is the folder of all-mpnet-base-v2 (``mpnet.py`` fetches it), DATA/nli the labelled pairs that
 ``nli_stages.py`` names. BASE and BOUND become ordinary transformers checkpoints for sequence
-classification with a ``calibration.json`` (temperature and held-out figures) and
-``words.safetensors``: a linear layer over the last hidden states whose output is the log-odds that
-a token of the hypothesis is wrong. A checkpoint that has one goes on with it.
+classification. Both get a ``calibration.json`` (temperature and held-out figures) and a
+``words.safetensors``. That is a linear layer over the last hidden states; its output is the
+log-odds that a token of the hypothesis is wrong. The layer of a checkpoint is trained further.
 ``training/nli_export.py`` turns the last one into the packaged ONNX file, ``nli_prune.py`` makes
 the small model from it.
 
 The loss is the cross-entropy of the three classes. A row of a two-class source that is labelled
-``not_entailment`` is trained with the likelihood of what it says: P(neutral) + P(contradiction).
+``not_entailment`` is trained with the likelihood of its label: P(neutral) + P(contradiction).
 Added, with a weight, is the cross-entropy of entailment against contradiction alone, where all that
-is not entailed counts as contradicted: SelfCheckGPT's score is made of these two, and three classes
+is not entailed counts as contradicted. SelfCheckGPT's score is made of these two, and three classes
 leave open which of them is the larger where neutral is right. Premises are joined to long ones, so
 that the model learns to find one sentence's evidence in a full window.
-Generated rows with ``spans`` tell the wrong words of the hypothesis, and every entailed hypothesis
-has none: that trains the layer of words, with the weight of the stage.
+``spans`` of generated rows mark the wrong words of the hypothesis, and no word of an entailed
+hypothesis is wrong. These labels train the layer of words, with the weight of the stage.
 Batches hold pairs of like length up to a number of tokens. Word embeddings stay as they are.
 One part in :data:`HELD_OUT` of every source is not trained on: the temperature is fitted there.
-Progress is saved every few minutes, and the same command goes on from there.
+Progress is saved every few minutes, and the same command resumes from there.
 
 Needs: torch, transformers, safetensors, tokenizers and this package.
 """
@@ -68,7 +68,7 @@ SAVE_EVERY = 240.0  # seconds
 def sources(
     data: Path, generated: Path, made: dict[str, Path | None], stage: Stage, seed: int
 ) -> Iterator[tuple[str, Rows, Rows]]:
-    """Each source of the mixture: name, rows to train on, rows held out."""
+    """Yield each source of the mixture: name, rows to train on, rows held out."""
     rows, kept_back = read(generated, seed)
     for name in stage.mixture:
         if name in (GENERATED, TYPED):
@@ -84,12 +84,12 @@ def sources(
 
 
 def made_by(row: dict[str, Any]) -> str:
-    """The name in a mixture of a row of ``nli_pairs.py``."""
+    """Return the name in a mixture of a row of ``nli_pairs.py``."""
     return TYPED if str(row.get("source", "")).startswith("typed_") else GENERATED
 
 
 def read(path: Path, seed: int) -> tuple[Rows, Rows]:
-    """The rows of a JSON Lines file: to train on, and held out (the same ones in each stage)."""
+    """Read the rows of a JSON Lines file: to train on, and held out (the same in each stage)."""
     rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
     random.Random(seed).shuffle(rows)
     cut = len(rows) // HELD_OUT
@@ -97,7 +97,7 @@ def read(path: Path, seed: int) -> tuple[Rows, Rows]:
 
 
 def batches(pairs: list[Pair], chance: random.Random, most: int) -> list[list[Pair]]:
-    """``pairs`` in random batches of like length and at most so many padded tokens."""
+    """Put ``pairs`` in random batches of like length and at most ``most`` padded tokens."""
     ordered = sorted(pairs, key=lambda p: len(p.ids) + chance.uniform(-3, 3))
     found: list[list[Pair]] = [[]]
     longest = 0
@@ -112,7 +112,7 @@ def batches(pairs: list[Pair], chance: random.Random, most: int) -> list[list[Pa
 
 
 def loss_of(logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
-    """Cross-entropy; for NOT_ENTAILMENT, minus the log of P(neutral) + P(contradiction)."""
+    """Compute cross-entropy; for NOT_ENTAILMENT, minus log(P(neutral) + P(contradiction))."""
     logs = torch.log_softmax(logits.float(), dim=1)
     other = torch.logsumexp(logs[:, 1:], dim=1, keepdim=True)
     by_label = torch.cat([logs, other], dim=1)
@@ -126,12 +126,12 @@ def forced_loss(logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
 
 
 def labels_loss(logits: torch.Tensor, labels: torch.Tensor, stage: Stage) -> torch.Tensor:
-    """Of the classes and, by the stage's weight, of entailment against contradiction."""
+    """Compute the loss of the classes, and of entailment against contradiction by its weight."""
     return loss_of(logits, labels) + stage.forced * forced_loss(logits, labels)
 
 
 def optimiser_of(model: Reader, rate: float) -> torch.optim.AdamW:
-    """Of what is trained; biases and norms do not decay."""
+    """Make the optimiser of the trained parameters; biases and norms do not decay."""
     trained = [p for p in model.parameters() if p.requires_grad]
     return torch.optim.AdamW(
         [
@@ -144,7 +144,7 @@ def optimiser_of(model: Reader, rate: float) -> torch.optim.AdamW:
 
 
 def words_loss(odds: torch.Tensor, wrong: torch.Tensor) -> torch.Tensor:
-    """Mean cross-entropy of tokens that are known to be wrong or right; 0 where none is."""
+    """Compute the mean cross-entropy of tokens known to be wrong or right; 0 without any."""
     known = wrong != UNKNOWN
     if not known.any():
         return odds.sum() * 0
@@ -156,7 +156,7 @@ def words_loss(odds: torch.Tensor, wrong: torch.Tensor) -> torch.Tensor:
 def schedule(
     epochs: range, pairs: dict[str, list[Pair]], stage: Stage, seed: int
 ) -> Iterator[list[Pair]]:
-    """The batches of all epochs. Thinned sources show other rows in each epoch."""
+    """Yield the batches of all epochs; thinned sources show other rows in each epoch."""
     for epoch in epochs:
         chance = random.Random(f"{seed}/{epoch}")
         chosen: list[Pair] = []
@@ -167,7 +167,7 @@ def schedule(
 
 
 def words_found(pairs: list[Pair], odds: list[np.ndarray]) -> dict[str, float | int]:
-    """Of the tokens whose verdict is known: how many, the share of wrong ones, and AUROC."""
+    """Count the tokens with a known verdict; add the share of wrong ones, and AUROC."""
     wrong = np.concatenate([p.wrong for p in pairs])
     known = wrong != UNKNOWN
     truth, risk = wrong[known], np.concatenate(odds)[known]
@@ -179,7 +179,7 @@ def words_found(pairs: list[Pair], odds: list[np.ndarray]) -> dict[str, float | 
 
 
 def temperature_of(logits: torch.Tensor, labels: torch.Tensor) -> float:
-    """The divisor of the logits with the least held-out loss."""
+    """Find the divisor of the logits with the least held-out loss."""
     grid = torch.linspace(0.5, 3.0, 251)
     return float(min(grid, key=lambda t: float(loss_of(logits / t, labels))))
 
@@ -200,13 +200,13 @@ def main() -> None:
     parser.add_argument("--stage", choices=list(STAGES), default="base")
     parser.add_argument("--epochs", type=int, default=1)
     parser.add_argument(
-        "--first-epoch", type=int, default=0, help="of thinned sources each epoch has other rows"
+        "--first-epoch", type=int, default=0, help="draws other rows of thinned sources"
     )
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument(
         "--bf16", action="store_true", help="matrix products in bfloat16: faster where it is native"
     )
-    parser.add_argument("--layers", type=int, help="take the first so many of the source's")
+    parser.add_argument("--layers", type=int, help="maximum layers of the source, from the first")
     parser.add_argument(
         "--edited", type=Path, help="rows of typed_pairs.py, where a stage has some"
     )
@@ -214,7 +214,7 @@ def main() -> None:
     parser.add_argument(
         "--documents", type=Path, help="rows of document_pairs.py, where a stage has some"
     )
-    parser.add_argument("--tokens", type=int, help="stop the plan after so many; default: all")
+    parser.add_argument("--tokens", type=int, help="stop the plan after this many; default: all")
     a = parser.parse_args()
     torch.manual_seed(a.seed)
     stage = STAGES[a.stage]
@@ -248,7 +248,7 @@ def main() -> None:
 
 
 def leading(plan: list[list[Pair]], tokens: int | None) -> list[list[Pair]]:
-    """The first batches of ``plan`` that hold ``tokens`` in all, or all of them."""
+    """Return the first batches of ``plan`` that hold ``tokens`` in all, or all of them."""
     if tokens is None:
         return plan
     sizes = np.cumsum([sum(len(p.ids) for p in batch) for batch in plan])
@@ -289,7 +289,7 @@ def trained(
         optimiser.load_state_dict(state["optimiser"])
         rates.load_state_dict(state["rates"])
         first = state["batch"]
-        print(f"going on from batch {first}", flush=True)
+        print(f"resuming from batch {first}", flush=True)
 
     started = last = time.monotonic()
     seen, recent = 0, 0.0
@@ -317,7 +317,7 @@ def trained(
 
 
 def held_out(model: Reader, held: list[Pair]) -> dict[str, Any]:
-    """The temperature, and figures by source of what was not trained on, and of words.
+    """Compute the temperature, and held-out figures by source and of words.
 
     Raises:
         SystemExit: the training did not converge.

@@ -1,4 +1,4 @@
-"""From a network in torch to small ONNX: fused layers, weights in int8, activations in float32.
+"""Small ONNX models from torch networks: fused layers and int8 weights.
 
 Every weight matrix is stored as int8 with one float32 scale per column and GROUP rows (per row for
 embedding tables). Only weights are rounded: activations stay float32, so a result never depends
@@ -28,8 +28,8 @@ from onnx import TensorProto, helper, numpy_helper
 from onnxruntime.transformers.fusion_options import FusionOptions
 from onnxruntime.transformers.optimizer import optimize_model
 
-#: Candidate scales, relative to the largest weight of a channel: a little clipping costs less
-#: than the coarser grid that an outlier would force on the rest.
+#: Candidate scales, relative to the largest weight of a channel. A little clipping costs less than
+#: the coarser grid that an outlier would force on the rest.
 RATIOS = np.linspace(0.7, 1.0, 61, dtype=np.float32)
 #: Rows of a matrix (inputs of a layer) that share a column's scale. For the sentence encoder one
 #: scale for the whole column gives a mean cosine of 0.9995, this 0.9998 for 3 % more bytes.
@@ -50,7 +50,7 @@ def checksums(folder: Path, names: Sequence[str]) -> str:
 
 
 def write_tokenizer(source: Path, output: Path) -> None:
-    """The tokenizer of the folder ``source`` without a baked-in cut or padding."""
+    """Write the tokenizer of the folder ``source`` without a baked-in cut or padding."""
     tokenizer = json.loads((source / "tokenizer.json").read_text(encoding="utf-8"))
     tokenizer["truncation"] = tokenizer["padding"] = None
     text = json.dumps(tokenizer, ensure_ascii=False, separators=(",", ":"))
@@ -67,7 +67,7 @@ def fused_graph(
     heads: int,
     hidden: int,
 ) -> onnx.ModelProto:
-    """The float32 graph of a BERT, with fused attention, layer norm and GELU.
+    """Export the float32 graph of a BERT, with fused attention, layer norm and GELU.
 
     Args:
         module: its forward takes (batch, sequence) int64 tensors in the order of ``inputs`` and
@@ -108,11 +108,11 @@ def fused_graph(
 def quantise(
     weights: np.ndarray, axis: int, chance: np.random.Generator | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
-    """int8 values and float32 scales along ``axis``, of least squared error over RATIOS.
+    """Choose int8 values and float32 scales along ``axis``, of least squared error over RATIOS.
 
     With ``chance`` values are then rounded up as often as they are above (stochastic rounding).
-    Weights that were int8 before they were trained further need it: to the nearest, steps of
-    that training that are small beside the grid's are rounded away together.
+    Weights that were int8 before further training need it. Rounding to the nearest would remove all
+    steps of that training that are small compared with the grid's.
     """
     peak = np.abs(weights).max(axis=axis, keepdims=True)
     peak[peak == 0] = 1

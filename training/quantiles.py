@@ -1,11 +1,15 @@
-"""Fits the quantile tables behind the record's one risk. No labels are used.
+"""Quantile tables behind the record's one risk. No labels are used.
 
     python training/quantiles.py --data ../shared/data
 
-Texts: Wikipedia-like passages of a small local model (``training/data/wikibio_like.jsonl``),
-this project's example answers, answers of four models to GSM8K test questions (one judged, the
-other three as samples), and HaluEval qa answers, right and wrong alike, with their knowledge
-(first 80 % of the file). WikiBio-GPT3 and BEGIN are not used: they are for evaluation.
+Texts:
+
+* Wikipedia-like passages of a small local model (``training/data/wikibio_like.jsonl``);
+* this project's example answers;
+* answers of four models to GSM8K test questions (one judged, the other three as samples);
+* HaluEval qa answers, right and wrong alike, with their knowledge (first 80 % of the file).
+
+WikiBio-GPT3 and BEGIN are not used: they are for evaluation.
 
 Every scorer's table is the mid-rank quantile of its risk, each set of texts weighing the same.
 Scorers of samples have one table for each number of samples, of the sets that have as many. Where a
@@ -62,13 +66,13 @@ FAMILIES = {
     "claims": "nli_grounding",
     "explained_surprisal": "surprisal",
 }
-#: What a table is fitted with, where that is not the scorer with its defaults.
+#: Scorers with which tables are fitted, if not with the defaults.
 FITTED_AS = {
     "claims": "claims(against=contexts)",
     "explained_surprisal": "explained_surprisal(proxy=smollm2)",
 }
-#: Scorers of samples have a table for each of these numbers of samples, the dearer ones up to 10:
-#: what they ask for grows with the square.
+#: Scorers of samples have a table for each of these numbers of samples. The expensive ones have
+#: them up to 10: the number of their requests grows with the square.
 SAMPLES = (1, 2, 3, 5, 10, 20)
 UP_TO_10 = {name for name, family in FAMILIES.items() if family in ("nli", "meanings")}
 USE_SAMPLES = {
@@ -104,7 +108,7 @@ def halueval(path: Path, rng: random.Random) -> list[dict[str, Any]]:
 
 
 def quantiles(sets: list[list[float]]) -> tuple[list[float], list[float]]:
-    """Risks and their mid-rank quantiles, thinned, with the ends of [0, 1] where free."""
+    """Compute risks and their mid-rank quantiles, thinned, with the ends of [0, 1] where free."""
     weights: dict[float, float] = {}
     for values in sets:
         for v in values:

@@ -1,11 +1,11 @@
-"""What sentences of a source tell alone, and beside the whole: entailment by each, and by both.
+"""Entailment by single sentences of a source, its windows, and both.
 
     python training/sentences_alone.py --data DATA [--nli base mini] [--limit 300]
 
-Each sentence of an answer is judged by the windows of its sources and by the one, two or three
-sentences of each window that share most words with it, each alone. Printed for each set is the
-AUROC of 1 - P(entailment) of the worst sentence and the accuracy at 0.5, right and wrong answers
-counting the same; and how many words more the model reads.
+Each sentence of an answer is judged by the windows of its sources. It is also judged by the one,
+two or three sentences of each window that share most words with it, each alone. For each set the
+AUROC of 1 - P(entailment) of the worst sentence is printed. The accuracy at 0.5 follows, right and
+wrong answers counting the same, then the share of additional words that the model reads.
 
 Sets: BEGIN's dev parts and HaluEval qa, as ``default_data.py`` has them, on which the rule of
 ``veridical.core.passage_verdicts`` was chosen, and the plain development pairs.
@@ -49,7 +49,7 @@ Rule = Callable[[float, list[float]], float]
 
 
 def mean_with(most: int) -> Rule:
-    """The mean of P(entailment) by a window and the largest by its first ``most`` sentences."""
+    """Return a rule: mean of P(entailment) by a window and the largest by ``most`` sentences."""
     return lambda whole, alone: (whole + max(alone[:most])) / 2 if alone else whole
 
 
@@ -85,7 +85,7 @@ def sets(data: Path, limit: int) -> Iterator[tuple[str, list[Record], np.ndarray
 
 
 def read(records: list[Record]) -> tuple[list[Sentences], list[Pair]]:
-    """What each answer is judged by, and the pairs to ask."""
+    """Collect the readings of each answer, and the pairs to judge."""
     places: dict[Pair, int] = {}
     answers: list[Sentences] = []
     for record in records:
@@ -122,7 +122,7 @@ def figures(answers: list[Sentences], labels: np.ndarray, e: np.ndarray, rule: R
 
 
 def more_words(answers: list[Sentences], pairs: list[Pair]) -> float:
-    """Words of the sentences that the rule reads alone, as a share of those of the windows."""
+    """Count the words of sentences that the rule reads alone, as a share of the windows'."""
     reads = [r for answer in answers for sentence in answer for r in sentence]
     first = {r.whole for r in reads}
     second = {i for r in reads for i in r.alone[:ALONE]} - first
@@ -148,7 +148,7 @@ def main() -> None:
             print(f"{title}, {len(records)} answers")
             for rule, of in RULES.items():
                 print(f"    {rule:24} {figures(answers, labels, e, of)}")
-            print(f"    words read besides       {more_words(answers, pairs):.0%}")
+            print(f"    additional words read    {more_words(answers, pairs):.0%}")
 
 
 if __name__ == "__main__":

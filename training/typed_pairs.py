@@ -1,12 +1,13 @@
-"""Typed edits of hypotheses that people wrote: wrong words in sentences that are no copies.
+"""Typed edits of hypotheses that people wrote.
 
     python training/typed_pairs.py DATA/nli OUT.jsonl [--seed 0]
 
-Of each entailed row of the training files named in :data:`FILES`, the hypothesis is edited
-(``veridical.text.typed_edits``): what opposes it is contradicted by the premise too, and what says
-the same, or less, is entailed. An edit that says more is left out: the premise may say it. At most
-:data:`MOST` rows are of one kind, so that the rare kinds count, and as many of them are right as
-wrong. OUT gets rows as ``nli_pairs.py`` writes them, for ``--edited`` of ``nli_train.py``.
+The wrong words are in sentences that do not copy their premise. The hypothesis of each entailed row
+of :data:`FILES` is edited (``veridical.text.typed_edits``). An edit that opposes it is contradicted
+by the premise too, and one that states the same, or less, is entailed. An edit that states more is
+left out: the premise may state it. Each kind has at most :data:`MOST` rows, so that the rare kinds
+count, and as many right rows as wrong ones. OUT gets rows as ``nli_pairs.py`` writes them, for
+``--edited`` of ``nli_train.py``.
 
 Needs: this folder.
 """
@@ -41,7 +42,7 @@ WORDS = 300  # a longer premise takes more of a batch than it teaches
 
 
 def rows_of(premise: str, hypothesis: str, rng: random.Random) -> list[dict[str, Any]]:
-    """An opposed edit of one kind, and one that keeps the hypothesis true, where there are."""
+    """Make an opposed edit of one kind, and one that keeps the hypothesis true, if any."""
     found = edits(hypothesis, rng)
     wrong: dict[str, list[Edited]] = defaultdict(list)
     for edit in found:
@@ -66,7 +67,7 @@ def row(premise: str, edit: Edited, label: str) -> dict[str, Any]:
 
 
 def entailed(data: Path, words: int = WORDS) -> Iterator[dict[str, Any]]:
-    """The entailed rows of :data:`FILES`, with premises of at most so many words."""
+    """Yield the entailed rows of :data:`FILES`, with premises of at most ``words`` words."""
     for name in FILES:
         for one in map(json.loads, (data / f"{name}.jsonl").read_text("utf-8").splitlines()):
             if one["label"] == "entailment" and len(one["premise"].split()) <= words:
@@ -74,7 +75,7 @@ def entailed(data: Path, words: int = WORDS) -> Iterator[dict[str, Any]]:
 
 
 def make(data: Path, seed: int) -> list[dict[str, Any]]:
-    """All rows, the kinds balanced, shuffled."""
+    """Make all rows, the kinds balanced, shuffled."""
     rng = random.Random(f"{seed}/typed pairs")
     made = [
         made for one in entailed(data) for made in rows_of(one["premise"], one["hypothesis"], rng)

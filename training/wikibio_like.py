@@ -1,9 +1,9 @@
-"""Make unlabelled Wikipedia-like passages, each with samples, to fit label-free quantile tables on.
+"""Unlabelled Wikipedia-like passages with samples, for label-free quantile tables.
 
-The passages are about the people and places below, none of whom is a subject of the WikiBio
-hallucination data (that set is for evaluation only). The small local LLM writes them
-(``examples/local_llm.py`` says what to install), so they are full of inventions; nobody has
-labelled them. About 25 minutes on one thread::
+The passages are about the people and places below. None of them is a subject of the WikiBio
+hallucination data, which is for evaluation only. The small local LLM writes them
+(``examples/local_llm.py`` says what to install), so they are full of inventions. They have no
+labels. About 25 minutes on one thread::
 
     python training/wikibio_like.py
 """
@@ -43,14 +43,14 @@ the Great Barrier Reef; Angkor Wat; Machu Picchu; Zanzibar; Lake Baikal; Valpara
 
 
 def to_last_sentence(text: str) -> str:
-    """``text`` up to the end of its last complete sentence, on one line; empty if it has none."""
+    """Cut ``text`` after its last complete sentence, on one line; empty without any."""
     text = " ".join(text.split())
     ends = [m.end() for m in re.finditer(r"(?<![A-Z])[.!?][\"')\]]?(?=\s|$)", text)]
     return text[: ends[-1]] if ends else ""
 
 
 def passage(llm: LocalLlm, name: str, **settings: float) -> str:
-    """A passage that begins with ``name``: the model goes on from it in its own turn."""
+    """Write a passage that begins with ``name``: the model continues it in its own turn."""
     name = name[0].upper() + name[1:]
     prompt = (
         f"<|im_start|>user\nThis is a Wikipedia passage about {name}:<|im_end|>\n"

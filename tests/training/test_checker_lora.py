@@ -210,7 +210,7 @@ def test_it_learns_and_goes_on(
     assert told["sha256"] == module.digest(out / "best.gguf") and len(told["calibration"]) == 2
     module.main(arguments(base, data, out, "--steps", "2", "--resume", str(out)))
     assert json.loads((out / "state.json").read_text())["step"] == 32
-    assert "going on after step 30" in capsys.readouterr().out
+    assert "resuming after step 30" in capsys.readouterr().out
     with pytest.raises(SystemExit, match="alpha is 8"):
         module.main([*arguments(base, data, out, "--resume", str(parts[0])), "--alpha", "3"])
 

@@ -88,7 +88,7 @@ def test_it_is_smaller_and_knows_as_much(
     assert (tmp_path / "small/round1").is_dir()
     capsys.readouterr()
     run(module, "nli_prune", *given)
-    assert "going on from batch" in capsys.readouterr().out
+    assert "resuming from batch" in capsys.readouterr().out
     run(module, "nli_prune", *given[:3], tmp_path / "at_once", *given[4:])
     small, at_once = (nli_train.Reader(tmp_path / n) for n in ("small", "at_once"))
     states = small.state_dict(), at_once.state_dict()

@@ -97,7 +97,7 @@ def test_an_interrupted_run_goes_on_and_ends_the_same(
             train(module, source, data, tmp_path / "parted", "--tokens", "4000")
     capsys.readouterr()
     train(module, source, data, tmp_path / "parted", "--tokens", "4000")
-    assert "going on from batch 7" in capsys.readouterr().out
+    assert "resuming from batch 7" in capsys.readouterr().out
     whole, parted = (module.Reader(tmp_path / name).state_dict() for name in ("whole", "parted"))
     assert all(torch.allclose(whole[k], parted[k], atol=1e-6) for k in whole)
     with pytest.raises(SystemExit, match="batches"):
