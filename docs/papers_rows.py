@@ -246,7 +246,7 @@ SYSTEMS: dict[str, tuple[Row, ...]] = {
             "veridical.stats.metrics.calibration",
             figures=(
                 "evidence/default-fit.md#held-out-figures ECE and Brier of the default",
-                "evidence/benchmarks.md#how-far-to-trust-intervals-and-tests "
+                "evidence/benchmarks.md#reliability-of-intervals-and-tests "
                 "intervals of ECE and MCE",
                 "none of `tune --calibrate`",
             ),
