@@ -12,6 +12,7 @@ from typing import Any
 #: Prefix of the error of a row whose prompt a language model did not answer.
 NO_ANSWER = "no answer: "
 _MOST_CAUSES = 50  # maximum causes counted by name
+_MAX_NAME_CHARACTERS = 80  # of an unknown name in a message
 _typed = 0  # running commands in this process, whose users type options
 
 
@@ -41,7 +42,10 @@ class NotApplicable(Exception):
 
 @dataclass(frozen=True, slots=True)
 class RowError:
-    """An input row that is not a valid record. ``row`` counts from 0, ``line`` from 1."""
+    """An input row that is not a valid record.
+
+    ``row`` counts from 0, ``line`` from 1. Unprintable characters of ``field`` are escaped.
+    """
 
     row: int
     file: str
@@ -54,7 +58,7 @@ class RowError:
 
     def __str__(self) -> str:
         where = self.file if self.line is None else f"{self.file}:{self.line}"
-        field = f" field {self.field!r}:" if self.field else ""
+        field = f" field {_quoted(self.field)}:" if self.field else ""
         return f"{where}: row {self.row}:{field} {self.error}"
 
 
@@ -126,12 +130,23 @@ def _shortly(value: Any) -> str:
 
 def unknown_name(kind: str, name: str, available: Iterable[str]) -> UsageError:
     """Make a :class:`UsageError` for an unknown name, with the nearest known ones."""
-    names = sorted(available)
     import difflib
 
+    names = sorted(available)
+    name = _cut(name, _MAX_NAME_CHARACTERS)
     close = difflib.get_close_matches(name, names, n=3, cutoff=0.5)
     hint = f"; did you mean {' or '.join(repr(c) for c in close)}?" if close else "."
-    return UsageError(f"unknown {kind} {name!r}{hint} Available: {', '.join(names)}")
+    quoted = _cut(repr(name), _MAX_NAME_CHARACTERS + 20)
+    return UsageError(f"unknown {kind} {quoted}{hint} Available: {', '.join(names)}")
+
+
+def _quoted(text: str) -> str:
+    """Quote a text whose unprintable characters are escaped already."""
+    return f"'{text}'" if text.isprintable() and "'" not in text else repr(text)
+
+
+def _cut(text: str, longest: int) -> str:
+    return text if len(text) <= longest else text[: longest - 1] + "…"
 
 
 def count_cause(reasons: Counter[str], reason: str, n: int = 1) -> None:

@@ -209,5 +209,9 @@ def test_rows_of_another_shape(
 def test_unknown_reader_and_summaries() -> None:
     with pytest.raises(UsageError, match=r"unknown reader 'ragtrut'; did you mean 'ragtruth'"):
         open_source([{}], reader="ragtrut")
+    with pytest.raises(UsageError, match=r"unknown reader 'rag\\x1btruth'"):  # escaped once
+        open_source([{}], reader="rag\x1btruth")
+    with pytest.raises(UsageError, match=r"^reader 'otel\(\\x1b\)': otel has "):
+        open_source([{}], reader="otel(\x1b)")
     assert {"wikibio", "halueval", "ragtruth", "begin", "refchecker", "aggrefact"} <= set(READERS)
     assert all(r.summary for r in READERS.values())

@@ -241,6 +241,11 @@ def test_files_that_cannot_be_opened(tmp_path: Path) -> None:
     assert str(e.value).isprintable()
 
 
+def test_a_column_with_a_control_character_is_escaped_once() -> None:
+    (bad,) = open_source([{"x\x1by": 5}], mapping={"response": "x\x1by"}).rows()
+    assert str(bad) == r"<rows>: row 0: field 'x\x1by': must be text, got 5"
+
+
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
 def test_file_without_permission(tmp_path: Path) -> None:
     path = tmp_path / "a.jsonl"

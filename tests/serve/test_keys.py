@@ -38,6 +38,9 @@ def test_a_key_is_printed_once_and_only_its_hash_is_kept(tmp_path: Path) -> None
     assert [key.name for key in read_keys(file)] == ["web", "batch"]
     with pytest.raises(UsageError, match=r"already has a key 'web"):
         new_key(file, "web")
+    new_key(file, "we\x1bb")
+    with pytest.raises(UsageError, match=r"already has a key 'we\\x1bb';"):  # escaped once
+        new_key(file, "we\x1bb")
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from veridical.core.scores import Decision, Score
 from veridical.decide.policy_file import PolicyFile, Rule, Thresholds, read_policy
 from veridical.errors import UsageError, unknown_name
-from veridical.text.display import display, visible
+from veridical.text.display import display, shown, visible
 
 if TYPE_CHECKING:
     from veridical.core.records import Record
@@ -220,7 +220,7 @@ def _key(text: str | None, keys: Sequence[str], where: str) -> str:
     except UsageError as e:
         raise UsageError(f"{where}: {e}") from None
     if len(bound) != 1:
-        raise UsageError(f"{where}: must name one scorer, not {visible(text or '')!r}")
+        raise UsageError(f"{where}: must name one scorer, not {shown(text or '')}")
     if bound[0].key not in keys:
         missing = unknown_name("scorer", bound[0].key, keys)
         raise UsageError(f"{where}: the run does not score it; add it to --scorers: {missing}")

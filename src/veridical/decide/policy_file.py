@@ -232,7 +232,7 @@ def policy_of(table: Mapping[str, Any], where: str) -> PolicyFile:
 def _fault(error: ErrorDetails) -> str:
     place, table = _place(error["loc"])
     if error["type"] == "extra_forbidden":
-        text = str(unknown_name("field", visible(str(error["loc"][-1])), table.model_fields))
+        text = str(unknown_name("field", str(error["loc"][-1]), table.model_fields))
         inside = place.rpartition(".")[0]
         return f"{inside}: {text}" if inside else text
     message = str(error["msg"]).removeprefix("Value error, ")

@@ -19,7 +19,7 @@ from veridical.errors import RowError, UsageError
 from veridical.files.decisions import decided, decisions_log, with_decision
 from veridical.files.rowlog import Distrusted, RowIndex, Rows
 from veridical.files.rundir import RunFiles, Stored, stored_line
-from veridical.text.display import visible
+from veridical.text.display import shown
 
 if TYPE_CHECKING:
     from veridical.core.registry import BoundScorer
@@ -101,7 +101,7 @@ class RunResults:
             if result_summary.id == wanted:
                 places.append(place)
         if len(places) != 1:
-            raise KeyError(f"{len(places)} results have the id {visible(wanted)!r}")
+            raise KeyError(f"{len(places)} results have the id {shown(wanted)}")
         return self._at(places[0])
 
     def _index(self) -> tuple[RowIndex, RowIndex]:

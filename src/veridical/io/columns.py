@@ -23,7 +23,7 @@ from veridical.io.names import (
 )
 from veridical.io.problems import RowProblem, from_validation
 from veridical.io.row_shapes import candidates, finite, is_nested, nested_fields
-from veridical.text.display import named, shown, visible
+from veridical.text.display import named, shown
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterable, Mapping, Sequence
@@ -342,7 +342,7 @@ def _check_field(field: str, column: str) -> None:
                 f"{field!r} is a column name; the record's field is "
                 f"{known!r}; write {mapping_named(known, column)} (field first, then column)"
             )
-    raise unknown_name("record field", visible(str(field)), ALIASES)
+    raise unknown_name("record field", str(field), ALIASES)
 
 
 def _is_conversation(value: Any) -> bool:

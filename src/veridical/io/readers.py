@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 from veridical.errors import UsageError, unknown_name
 from veridical.io import chat_readers, langchain_reader, trace_readers
 from veridical.io.problems import RowProblem
-from veridical.text.display import named, shown, visible
+from veridical.text.display import named, shown
 
 Row = dict[str, Any]
 Reads = Callable[..., Iterable["Row | RowProblem"]]
@@ -67,14 +67,14 @@ def find_reader(name: str) -> Reader:
     """
     bare, bracket, options = name.partition("(")
     if bare.strip() not in READERS:
-        raise unknown_name("reader", visible(bare), READERS)
+        raise unknown_name("reader", bare, READERS)
     reader = READERS[bare.strip()]
     if not bracket:
         return reader
     chosen = re.fullmatch(r"\s*system\s*=\s*(true|false)\s*\)\s*", options, re.IGNORECASE)
     if not reader.talks or chosen is None:
         has = "system=true or system=false" if reader.talks else "no options"
-        raise UsageError(f"reader {visible(name)!r}: {reader.name} has {has}")
+        raise UsageError(f"reader {shown(name)}: {reader.name} has {has}")
     system = chosen[1].lower() == "true"
     called = f"{reader.name}(system={str(system).lower()})"
     return replace(reader, name=called, function=partial(reader.function, system=system))

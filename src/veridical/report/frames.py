@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from veridical.core.records import Record
 from veridical.core.scores import Result
 from veridical.errors import RowError, UsageError
-from veridical.text.display import visible
+from veridical.text.display import shown
 
 if TYPE_CHECKING:
     import pandas
@@ -112,7 +112,7 @@ def _named(results: RunResults, wide: bool, count: int, present: Iterable[Any]) 
         free = PREFIX + name if name in there else name
         if free in there:
             raise UsageError(
-                f"the input has the columns {visible(name)!r} and {visible(free)!r}; rename one, "
+                f"the input has the columns {shown(name)} and {shown(free)}; rename one, "
                 "so that the result column has a free name"
             )
         columns[free] = Added(name, values)

@@ -27,7 +27,7 @@ from veridical.files.atomic import write_atomic
 from veridical.llm.budget import Budget
 from veridical.serve.problems import Problem, Scope, place
 from veridical.serve.security import bearer_key, hash_of, same
-from veridical.text.display import display, visible
+from veridical.text.display import display, shown, visible
 
 if TYPE_CHECKING:
     from veridical.core.registry import BoundScorer
@@ -299,7 +299,7 @@ def new_key(path: Path, name: str) -> str:
             raise UsageError(f"--keys {display(path)}: not a file of keys") from None
     if any(key.name == name for key in entries):
         raise UsageError(
-            f"--new-key: {display(path)} already has a key {visible(name)!r}; choose another name"
+            f"--new-key: {display(path)} already has a key {shown(name)}; choose another name"
         )
     key = PREFIX + secrets.token_urlsafe(32)
     try:

@@ -28,7 +28,7 @@ from veridical.io.source import InputSource
 from veridical.io.unused import LOOKED_AT, unused_columns
 from veridical.run.request import Request
 from veridical.serve.problems import Problem, place
-from veridical.text.display import shown, visible
+from veridical.text.display import shown
 
 if TYPE_CHECKING:
     from veridical.core.verdict_cuts import Strictness
@@ -119,7 +119,7 @@ class Offers:
         if parameter == "template" and text in _templates():
             return
         raise UsageError(
-            f"{scorer}: {parameter} names {visible(text)!r}, which this server does not offer"
+            f"{scorer}: {parameter} names {shown(text)}, which this server does not offer"
         )
 
     def _check_models(self, engine: Engine, scorers: Sequence[BoundScorer]) -> None:
@@ -132,7 +132,7 @@ class Offers:
                 default = engine.llms.default
                 if kind == "llm" and default is not None and spec == default.name:
                     continue
-                raise UsageError(f"the {kind} {visible(str(spec))!r} is not offered by this server")
+                raise UsageError(f"the {kind} {shown(str(spec))} is not offered by this server")
         if None in engine.llms_of(task) and engine.llms.default is None:
             raise UsageError(
                 "a scorer requires an LLM, and this server has no LLM; name other scorers"

@@ -11,7 +11,7 @@ from veridical.decide.policy import Policy
 from veridical.decide.policy_file import PolicyFile, policy_of, read_policy
 from veridical.errors import UsageError
 from veridical.serve.keys import read_keys
-from veridical.text.display import display, visible
+from veridical.text.display import display, shown
 
 if TYPE_CHECKING:
     from veridical.core.registry import BoundScorer
@@ -78,7 +78,7 @@ def read_guard_keys(path: Path) -> list[Key]:
     for key in keys:
         if key.usd_per_day is not None:
             raise UsageError(
-                f"--keys {display(path)}: the key {visible(key.name)!r} has usd_per_day, which a "
+                f"--keys {display(path)}: the key {shown(key.name)} has usd_per_day, which a "
                 "guard does not support; use requests_per_minute, or a separate file"
             )
     return keys
