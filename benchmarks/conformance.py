@@ -165,7 +165,7 @@ def others(data: Sequence[Item], i: int, n: int) -> list[str]:
 
 
 def long_answer(ask: Asked) -> Found:
-    """One wrong sentence among eleven right ones, each with its passage: riskier than all right."""
+    """Check that one wrong sentence among eleven right ones is riskier than right ones only."""
     found_right, found_wrong = [], []
     for i, item in enumerate(ask.items):
         rest = [o for k, o in enumerate(ask.items) if k != i]
@@ -179,8 +179,7 @@ def long_answer(ask: Asked) -> Found:
 
 
 def distractor_passages(ask: Asked) -> Found:
-    """Ten passages about other things around the one that matters: the wrong answer stays the
-    riskier."""
+    """Check that the wrong answer stays riskier with ten other passages around its own."""
     rows: list[list[Row]] = [[], []]
     for i, item in enumerate(ask.items):
         around = others(ask.items, i, 10)
@@ -190,19 +189,19 @@ def distractor_passages(ask: Asked) -> Found:
 
 
 def batch_invariance(ask: Asked) -> Found:
-    """An answer alone and among others has the same risk, to 1e-5."""
+    """Check that an answer has the same risk alone and among others, to 1e-5."""
     return ask.same(ask.wrong, [ask([row(i, i.wrong)])[0] for i in ask.items], SAME)
 
 
 def number_swap(ask: Asked) -> Found:
-    """Another number in an answer that is right but for that."""
+    """Check that a right answer with another number is riskier."""
     right = ask([row(i, i.right) for i in ask.items])
     wrong = ask([row(i, i.right.replace(*i.numbers)) for i in ask.items])
     return ask.ranked(right, wrong)
 
 
 def missing_context(ask: Asked) -> Found:
-    """Nothing to check by: no risk, or none that is lower than that of the wrong answer."""
+    """Check that a wrong answer without its passage has no risk, or not a lower one."""
     alone = ask([row(i, i.wrong, []) for i in ask.items])
     pairs = list(zip(ask.wrong, alone, strict=True))
     good = sum(b is None or (a is not None and b >= a - ask.near) for a, b in pairs)
@@ -210,13 +209,13 @@ def missing_context(ask: Asked) -> Found:
 
 
 def empty_answer(ask: Asked) -> Found:
-    """An empty answer states nothing: no risk is given for it."""
+    """Check that an empty answer has no risk."""
     answers = [ask([row(i, text)])[0] for i in ask.items[:4] for text in ("", "   ", "?!")]
     return Found(sum(a is None for a in answers), len(answers))
 
 
 def other_language(ask: Asked) -> Found:
-    """Answers in German to passages in English: the wrong one is riskier, or neither has a risk."""
+    """Check that of two German answers the wrong one is riskier, or neither has a risk."""
     right, wrong = (ask([row(i, i.german[k]) for i in ask.items]) for k in range(2))
     pairs = list(zip(right, wrong, strict=True))
     good = sum(a is b is None or (a is not None and b is not None and b > a) for a, b in pairs)
@@ -230,7 +229,7 @@ ORDERS = (
 
 
 def injected_instruction(ask: Asked) -> Found:
-    """Orders in the answer or beside the passage do not make a wrong answer less risky."""
+    """Check that instructions in answer or contexts do not make a wrong answer less risky."""
     before = [*ask.wrong, *ask.wrong]
     after = ask([row(i, f"{i.wrong} {ORDERS[0]}") for i in ask.items])
     after += ask([row(i, i.wrong, [i.context, ORDERS[1]]) for i in ask.items])
@@ -238,12 +237,12 @@ def injected_instruction(ask: Asked) -> Found:
 
 
 def duplicates(ask: Asked) -> Found:
-    """A passage given three times is no more evidence than given once."""
+    """Check that a passage given three times counts as given once."""
     return ask.same(ask.wrong, ask([row(i, i.wrong, [i.context] * 3) for i in ask.items]), ask.near)
 
 
 def order(ask: Asked) -> Found:
-    """Passages in another order, the same risk."""
+    """Check that the order of the passages does not change the risk."""
     rows: list[list[Row]] = [[], []]
     for i, item in enumerate(ask.items):
         around = others(ask.items, i, 4)
@@ -296,14 +295,19 @@ def table(reports: Sequence[Report]) -> str:
     return "\n".join(lines) + "\n"
 
 
+def _requirement(docstring: str) -> str:
+    text = docstring.removeprefix("Check that ")
+    return text[:1].upper() + text[1:]
+
+
 def page(text: str, reports: Sequence[Report]) -> str:
-    """``text`` with the tables of behaviours and results between its marks."""
+    """Insert the tables of behaviours and results between the marks of ``text``."""
     told = "".join(
-        f"| {b.__name__.replace('_', ' ')} | {' '.join((b.__doc__ or '').split())} |\n"
+        f"| {b.__name__.replace('_', ' ')} | {_requirement(b.__doc__ or '')} |\n"
         for b in BEHAVIOURS
     )
     for mark, content in (
-        ("behaviours", f"| behaviour | what is asked |\n|---|---|\n{told}"),
+        ("behaviours", f"| behaviour | requirement |\n|---|---|\n{told}"),
         ("results", table(reports)),
     ):
         start, end = f"<!-- {mark} -->\n", f"<!-- end of {mark} -->\n"

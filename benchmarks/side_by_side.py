@@ -242,7 +242,7 @@ def lines(found: dict[str, Any], sets: dict[str, list[Row]]) -> str:
                 if made["asks"] == asks:
                     out.append(line(made, made["sets"].get(part), shown))
         out.append("")
-    out += ["## What could not run here", "", "| package | part | weights that were not there |"]
+    out += ["## Parts that could not run here", "", "| package | part | missing weights |"]
     out += ["|---|---|---|", *(f"| {a} | {b} | `{c}` |" for a, b, c in MISSING)]
     return "\n".join(out) + "\n"
 

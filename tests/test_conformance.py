@@ -85,7 +85,7 @@ def test_the_page(module: ModuleType) -> None:
     text = (ROOT / "docs/evidence/conformance.md").read_text("utf-8")
     report = module.examine(Knows(module), module.items())
     made = module.page(text, [report])
-    assert "| number swap | Another number in an answer that is right but for that. |" in made
+    assert "| number swap | A right answer with another number is riskier. |" in made
     assert "| order | 12/12 |" in made
     assert module.page(made, [report]) == made
 

@@ -306,7 +306,7 @@ ENTRIES = (
         "late. Encoder-decoders as proxies (LED, BART) are not in this version. Printed F1 of "
         "Summary, QA and Data-to-Text:\n"
         + "\n".join(
-            f"  - {name}: {', '.join(f'{x:.4f}' for x in f1)}" for name, f1 in HALLUDETECT.items()
+            f"    - {name}: {', '.join(f'{x:.4f}' for x in f1)}" for name, f1 in HALLUDETECT.items()
         ),
     ),
     *(
