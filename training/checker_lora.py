@@ -51,6 +51,7 @@ from checker_rows import (
 )
 from lora_base import load_base
 from lora_files import MODULES, digest, joined, parts_of, read_adapter, split, write_adapter
+from lora_product import fuse
 from peft import LoraConfig, get_peft_model
 
 from veridical.stats.logistic import fit_logistic
@@ -133,6 +134,7 @@ class Checker:
         )
         self.alpha = args.alpha
         self.model = get_peft_model(model, config)
+        fuse(self.model)
         for parameter in self.model.parameters():
             if parameter.requires_grad:
                 parameter.data = parameter.data.float()
@@ -298,7 +300,11 @@ class Run:
         )
         self.stopped = False
         self.optimiser = torch.optim.AdamW(
-            [p for _, p in self.checker.trained], lr=args.rate, betas=BETAS, weight_decay=0.0
+            [p for _, p in self.checker.trained],
+            lr=args.rate,
+            betas=BETAS,
+            weight_decay=0.0,
+            fused=True,
         )
 
     def _resume(self, spec: str) -> None:

@@ -141,6 +141,30 @@ def test_statements_of_a_document_are_read_as_if_alone(
             assert torch.allclose(values, made.log_probabilities(alone)[0], atol=1e-4)
 
 
+def test_products_and_gradients_are_those_of_peft(
+    module: ModuleType, base: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import checker_rows
+
+    fused = checker(module, base, tmp_path)
+    monkeypatch.setattr(module, "fuse", lambda _: None)
+    plain = checker(module, base, tmp_path)
+    encode = checker_rows.encoder(fused.tokenizer)
+    rows = [{"document": "Ada lives in Oslo.", "statement": s, "label": "supported", "source": ""}
+            for s in STATEMENTS]  # fmt: skip
+    one = checker_rows.batch(checker_rows.trees(rows, encode, 1000, 0))
+    values = []
+    for made in (fused, plain):
+        found = made.log_probabilities(one)
+        module.losses(found, one.branches).mean().backward()
+        values.append(found.detach())
+    assert torch.allclose(*values, atol=1e-5)
+    assert len(fused.trained) == len(plain.trained) > 0
+    for (name, ours), (_, theirs) in zip(fused.trained, plain.trained, strict=True):
+        assert theirs.grad is not None and theirs.grad.abs().max() > 0, name
+        assert torch.allclose(ours.grad, theirs.grad, rtol=1e-3, atol=1e-6), name
+
+
 @pytest.mark.local
 @pytest.mark.parametrize(
     ("packing", "within"),
