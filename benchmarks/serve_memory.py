@@ -3,11 +3,15 @@
     python benchmarks/serve_memory.py               # about five minutes on two cores
     python benchmarks/serve_memory.py --rounds 1 --nli mini
     python benchmarks/serve_memory.py --rounds 250 --loads documents,tables
+    python benchmarks/serve_memory.py --rounds 10000 --clients 2 --loads articles \\
+        --data DATA/grounded
 
 Prints the resident memory of the process in MB (and the highest so far) once it is ready, during
 and after each load, and when it has had nothing to do for some seconds. Loads: short answers;
 answers against contexts of 3 000 sentences; answers with samples and every scorer; requests of 256
-records; answers against 300 sentences; and answers in JSON against JSON of 1 200 values.
+records; answers against 300 sentences; and answers in JSON against JSON of 1 200 values. With
+``--data``, also claims and summaries against two articles each, in an order of their sentences that
+no other request has.
 """
 
 from __future__ import annotations
@@ -52,11 +56,11 @@ def load(
     server: Running, what: str, body: Callable[[], dict[str, Any]], rounds: int, clients: int
 ) -> None:
     codes: Counter[int] = Counter()
-    quarter = max(1, rounds // 4)
+    part = max(1, rounds // 10)
 
     def client(reports: bool) -> None:
         for i in range(rounds):
-            if reports and i and i % quarter == 0:
+            if reports and i and i % part == 0:
                 told(server, f"{what}, during", answers=dict(codes))
             reply = httpx.post(
                 f"{server.url}/v1/check", json={**body(), "deadline_ms": 30_000}, timeout=900
@@ -71,12 +75,31 @@ def load(
     told(server, what, answers=dict(codes))
 
 
+def articles(data: Path, rng: random.Random) -> Callable[[], dict[str, Any]]:
+    """Return a function that makes a request with new documents from labelled answers."""
+    rows = [
+        json.loads(line)
+        for name in ("factcc_dev", "frank_dev")
+        for line in (data / f"{name}.jsonl").read_text("utf-8").splitlines()
+    ]
+
+    def body() -> dict[str, Any]:
+        asked, other = rng.sample(rows, 2)
+        sentences = " ".join((*asked["contexts"], *other["contexts"])).split(". ")
+        rng.shuffle(sentences)
+        record = {"response": asked["response"], "contexts": [". ".join(sentences)]}
+        return {"records": [record]}
+
+    return body
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=3, help="requests of each client and load")
     parser.add_argument("--clients", type=int, default=8)
     parser.add_argument("--loads", help="names of loads, by commas; default: all")
     parser.add_argument("--nli", default=None, help="as of veridical serve")
+    parser.add_argument("--data", type=Path, help="folder of grounded sets, for the load articles")
     options = parser.parse_args()
     rng = random.Random(1)
 
@@ -101,6 +124,8 @@ def main() -> None:
         "documents": lambda: {"records": [{"response": text(4), "contexts": [text(300)]}]},
         "tables": lambda: {"records": [table()]},
     }
+    if options.data is not None:
+        loads["articles"] = articles(options.data, rng)
     if options.loads is not None:
         loads = {name: loads[name] for name in options.loads.split(",")}
     words = ["serve", "--port", "0", "--queue-tokens", "100000000"]
