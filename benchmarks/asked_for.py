@@ -1,15 +1,20 @@
-"""Scorers that users of other tools ask for, on public data: what they add beside the length of the
-answer and the best scorers of their cost.
+"""Scorers that users of other tools ask for, on public data.
+
+They are compared with the answer's length and the best scorers of their cost.
 
     python benchmarks/asked_for.py --data DATA [--part citations,turns,...] [--items 120]
         [--out FOLDER]
     python benchmarks/asked_for.py --data DATA --part relevancy --llm local:qwen-1.5b --items 10
 
-No public set that is at hand labels citations, rankings or turns, so most tasks are made of sets
-that label something near: an answer cites the passage it was written from, or another's; the
-passage of a question stands among those of like questions, or is missing; three exchanges make a
-conversation. What is made so is said in the task's name (docs/evidence/requested-scorers.md).
-Labels of answers are the sets' own. Nothing was fitted here.
+No available public set labels citations, rankings or turns, so most tasks are made from sets with
+similar labels:
+
+* an answer cites the passage it was written from, or another's;
+* the passage of a question is among those of like questions, or is missing;
+* three exchanges make a conversation.
+
+The names of such tasks say so (docs/evidence/requested-scorers.md). Labels of answers are the sets'
+own. Nothing was fitted here.
 """
 
 from __future__ import annotations
@@ -46,32 +51,32 @@ GROUNDING = "nli_grounding, claims, knowledge_f1, support"
 
 @scorer("first_about", level="response", needs={"contexts", "reference"}, source="a baseline")
 async def first_about(record: Record, evidence: Evidence) -> Score:
-    """One over the rank of the context that shares most words with the reference."""
+    """Compute 1 - 1 / rank of the context that shares most words with the reference."""
     texts = [c.text for c in record.contexts]
     place = place_most_about(evidence, record.reference[0], texts)
     return Score.of(1 - 1 / (place + 1))
 
 
 def begin(data: Path, part: str) -> list[Record]:
-    """Replies with their knowledge and label; generic ones, which state nothing, left out."""
+    """Load replies with their knowledge and label, without generic ones, which state nothing."""
     rows = open_source(data / "begin" / f"dev_{part}.tsv", reader="begin").rows()
     return [r for r in rows if isinstance(r, Record) and r.label is not None and r.contexts]
 
 
 def halueval(data: Path, part: str, count: int) -> list[Row]:
-    """Rows of a part, from every tenth on."""
+    """Load every tenth row of a part."""
     with (data / "halueval" / f"dataset_halueval_{part}.jsonl").open(encoding="utf-8") as lines:
         return [json.loads(line) for line in islice(lines, 0, count * 10, 10)]
 
 
 def truthful(data: Path) -> list[Row]:
-    """Questions with the best answer, and answers that are wrong."""
+    """Load questions with the best answer, and wrong answers."""
     with (data / "truthfulqa" / "TruthfulQA.csv").open(encoding="utf-8") as file:
         return list(csv.DictReader(file))
 
 
 def others_like(texts: Sequence[str], count: int) -> list[list[int]]:
-    """Of each text, places of those others that share most words with it."""
+    """Return, for each text, the places of the others that share most words with it."""
     read = [words(t) for t in texts]
     near = []
     for i, own in enumerate(read):
@@ -85,7 +90,7 @@ def others_like(texts: Sequence[str], count: int) -> list[list[int]]:
 
 
 def marked(text: str, number: int) -> str:
-    """A text whose every sentence ends with a citation."""
+    """Add a citation to the end of every sentence."""
     sentences = split_sentences(text)
     return " ".join(
         f"{s.text[:-1]} [{number}]{s.text[-1]}" if s.text[-1:] in ".!?" else f"{s.text} [{number}]"
@@ -94,8 +99,10 @@ def marked(text: str, number: int) -> str:
 
 
 def cited(data: Path, items: int) -> Iterator[tuple[str, Row]]:
-    """Replies that cite the knowledge they were given, by BEGIN's labels; then faithful ones that
-    cite it or, one in two, another passage."""
+    """Yield replies that cite the knowledge they were given, by BEGIN's labels.
+
+    Then follow faithful ones that cite it or, one in two, another passage.
+    """
     rng = random.Random(0)
     for part in BEGIN:
         records = begin(data, part)
@@ -172,8 +179,10 @@ def retrieved(data: Path, items: int) -> Iterator[tuple[str, Row]]:
 
 
 def asked(data: Path, items: int) -> Iterator[tuple[str, Row]]:
-    """Right answers to their question and to the one most like it; and right answers beside wrong
-    ones. Scorers that compare are given the question as the context."""
+    """Yield right answers to their question and to the one most like it; and right and wrong ones.
+
+    Scorers that compare are given the question as the context.
+    """
     rng = random.Random(0)
     rows = rng.sample(truthful(data), min(items, 817))
     answers = [(r["Question"], r["Best Answer"]) for r in rows]
@@ -205,8 +214,10 @@ def _last(history: str) -> str:
 
 
 def conversations(data: Path, items: int) -> Iterator[tuple[str, Row]]:
-    """Three exchanges, each with the knowledge that a tool gave before the reply. Label: any reply
-    is not attributable."""
+    """Yield three exchanges, each with the knowledge that a tool gave before the reply.
+
+    Label: any reply is not attributable.
+    """
     rng = random.Random(0)
     sets = {f"begin {part}": begin(data, part) for part in BEGIN}
     sets["halueval dialogue"] = [
@@ -266,8 +277,10 @@ FACTS = (
 
 
 def facts(data: Path, items: int, out: Path) -> list[list[str]]:
-    """Answers by their gold answers: of TruthfulQA by the suite; biographies of WikiBio by how much
-    of them is wrong."""
+    """Measure answers by their gold answers.
+
+    TruthfulQA is measured by its suite, biographies of WikiBio by their share of wrong sentences.
+    """
     found = bench("truthfulqa", data / "truthfulqa", FACTS, limit=4 * items, out=out / "truthfulqa")
     rows = open_source(data / "wikibio_gpt3" / "wikibio_gpt3.jsonl", reader="wikibio").rows()
     records = [r for r in rows if isinstance(r, Record) and r.reference][: items // 2]
@@ -324,7 +337,7 @@ def main() -> None:
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--part", default=",".join([*PARTS, "facts", "actions"]))
     parser.add_argument("--items", type=int, default=120)
-    parser.add_argument("--llm", help="Which writes questions for relevancy besides.")
+    parser.add_argument("--llm", help="LLM that writes questions for relevancy, in addition")
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
     out = options.out or Path(tempfile.mkdtemp())

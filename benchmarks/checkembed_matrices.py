@@ -1,9 +1,12 @@
-"""Speed of CheckEmbed's matrices and norms: one matrix product against the published way.
+"""Speed of CheckEmbed's matrices and norms, compared with the published way.
 
-The published way, written here from its description: embeddings are lists (they are read from
-JSON); for each of the k * k ordered pairs one call for the cosine, which turns both lists into
-arrays and takes both norms, and one ``np.corrcoef`` for Pearson; the Frobenius norm and the
-standard deviation by Python loops over the matrix.
+Ours is one matrix product. The published way is written here from its description:
+
+* embeddings are lists, as they are read from JSON;
+* the cosine of each of the k * k ordered pairs is one call, which turns both lists into arrays and
+  takes both norms;
+* Pearson of each pair is one call of ``np.corrcoef``;
+* the Frobenius norm and the standard deviation are computed by Python loops over the matrix.
 
     python benchmarks/checkembed_matrices.py [--samples 20] [--dimensions 4096]
 
@@ -28,7 +31,7 @@ FLOOR = 200  # times as fast
 
 
 def published(embeddings: list[list[float]]) -> tuple[list[list[float]], Summaries]:
-    """The cosine matrix; Frobenius norm and deviation of cosine and of Pearson."""
+    """Compute the cosine matrix; Frobenius norm and deviation of cosine and of Pearson."""
 
     def cosine(a: list[float], b: list[float]) -> float:
         return float(np.dot(a, b) / (np.linalg.norm(a) * np.linalg.norm(b)))

@@ -1,12 +1,12 @@
-"""Checkers of claims alone, and the vote of three of them, on labelled pairs.
+"""Single checkers of claims, and votes of three, on labelled pairs.
 
     python benchmarks/checkers.py --data DATA/nli --repc repc.json --proxy smollm2 [--limit 200]
 
 Each pair of the evaluation files is a claim (the hypothesis) and its passage (the premise). The
 checkers are two NLI models, ``nli_words`` with the small one, and RepC; ``veridical-nli-base`` must
-be installed, and ``repc.json`` trained (``veridical train repc``). Macro-F1 of three classes a
-file, the best constant answer beside it, and the paired difference of the vote and the checker that
-is best in the mean, with a 95 % interval over resampled pairs.
+be installed, and ``repc.json`` trained (``veridical train repc``). Printed are the macro-F1 of
+three classes for each file, and that of the best constant answer. The paired difference of the vote
+and the checker that is best in the mean has a 95 % interval over resampled pairs.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ VOTES = ("nli_words|mini, nli|mini, repc", "nli|base, nli_words|mini, repc")
 
 
 def figure(truth: NDArray[np.int64], said: NDArray[np.int64]) -> float:
-    """Macro-F1."""
+    """Compute macro-F1."""
     table = np.zeros((len(LABELS), len(LABELS)))
     np.add.at(table, (truth, said), 1)
     return float(macro_f1(table))
 
 
 def labels(pairs: list[dict[str, str]], repc: str, proxy: str) -> dict[str, NDArray[np.int64]]:
-    """What each checker, and each vote, says of the pairs."""
+    """Label the pairs by each checker and each vote."""
     rows = [{"response": p["hypothesis"], "contexts": [p["premise"]]} for p in pairs]
     scorer = f"claims(extractor=given, checker={', '.join(SINGLE)!r}, model={repc!r})"
     for row in rows:

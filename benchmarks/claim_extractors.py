@@ -1,11 +1,14 @@
-"""What the offline claim extractors make of published answers, and how fast.
+"""Offline claim extractors on published answers: claims and speed.
 
     python benchmarks/claim_extractors.py --data DATA [--spacy 0]
 
-``DATA`` holds the folders wikibio_gpt3, begin, halueval and refchecker. Per data set: answers,
-those that abstain, sentences, claims a sentence, the share of sentences that are cut, the share of
-claims that are triplets, and megabytes of text a second on one core, in CPU time, sentence
-splitting counted in. Then how many of RefChecker's labelled triplets have a place in their answer.
+``DATA`` holds the folders wikibio_gpt3, begin, halueval and refchecker. Printed per data set:
+
+* answers, those that abstain, sentences, and claims a sentence;
+* the share of sentences that are cut, and the share of claims that are triplets;
+* megabytes of text a second on one core, in CPU time, with sentence splitting.
+
+Then follows the number of RefChecker's labelled triplets with a place in their answer.
 ``--spacy N`` adds the parser-based extractor on N answers of each.
 """
 
@@ -52,7 +55,7 @@ def answers(data: Path) -> dict[str, list[str]]:
 
 
 def run(coroutine: Coroutine[Any, Any, Extraction]) -> Extraction:
-    """The result of an extractor that never waits."""
+    """Return the result of an extractor that never waits."""
     try:
         coroutine.send(None)
     except StopIteration as done:

@@ -1,15 +1,20 @@
-"""Claims checked against a 300-page reference: how long it takes, and what evidence is found.
+"""Claims checked against a 300-page reference: time and evidence found.
 
     python benchmarks/claims_long_reference.py [--pages 300] [--claims 100] [--select bm25] ...
 
-Writes a reference of invented people, firms, rivers and buildings (about 3 000 characters a page),
-each with several facts, so that every claim has many near misses: the same kind of fact of others,
-and other facts of the same. Claims are said in other words than the reference has. Of ten, seven
-are supported, two have another number or place, and one is about something the reference is silent
-on. It prints the time from the text to the verdicts, models loaded and nothing stored; how often
-the planted sentence is among the passages that were selected; evidence recall, how often it is
-among the evidence shown for a supported or contradicted claim; and the verdicts. Exit status 1
-where evidence recall is under 0.95 or the time, on an otherwise idle machine, is over 60 seconds.
+Writes a reference of invented people, firms, rivers and buildings (about 3 000 characters a page).
+Each has several facts, so that every claim has many near misses. These are the same kind of fact of
+others, and other facts of the same. Claims have other words than the reference. Of ten, seven are
+supported, two have another number or place, and one is about something that the reference does not
+mention. Printed are:
+
+* the time from the text to the verdicts, with loaded models and an empty store;
+* the share of planted sentences among the passages that were selected;
+* evidence recall, their share among the evidence of supported and contradicted claims;
+* the verdicts.
+
+The exit status is 1 if evidence recall is under 0.95, or the time over 60 seconds on an otherwise
+idle machine.
 """
 
 from __future__ import annotations
@@ -58,12 +63,12 @@ class Writer:
                 return made
 
     def year(self) -> tuple[int, int]:
-        """A year, and another."""
+        """Draw a year, and another."""
         year = self._random.randint(1650, 2010)
         return year, year + self._random.choice([-21, -8, -3, 4, 9, 17])
 
     def thing(self) -> list[Fact]:
-        """Everything about one thing."""
+        """Write all facts about one thing."""
         kind = self._random.choice([self._person, self._firm, self._river, self._building])
         return kind()
 
@@ -103,7 +108,7 @@ class Writer:
                 f"{firm} was founded in {wrong}.",
             ),
             Fact(
-                f"The head office of {firm} stands in {town}, near the old harbour.",
+                f"The head office of {firm} lies in {town}, near the old harbour.",
                 f"{firm} is headquartered in {town}.",
                 f"{firm} is headquartered in {other}.",
             ),
@@ -149,29 +154,29 @@ class Writer:
         ]
 
     def filler(self) -> str:
-        """A sentence that says nothing of any of them."""
+        """Write a sentence that is not about any of them."""
         pick = self._random.choice
         opening = pick(["It is said that", "As was usual then,", "What is more,", "In the end"])
         subject = pick(
             ["the archive", "a later edition", "the committee", "local tradition", "one traveller"]
         )
-        does = pick(["was silent about", "had little to say of", "once spoke at length of"])
+        does = pick(["was silent about", "had little to say on", "once spoke at length of"])
         what = pick(
             ["the weather of those years", "the roads", "the harvest", "trade with the coast"]
         )
         return f"{opening} {subject} {does} {what}."
 
 
-class Asked(NamedTuple):
-    """A claim, its right label, and the sentence of the reference that tells."""
+class PlantedClaim(NamedTuple):
+    """A claim, its right label, and the sentence of the reference that decides it."""
 
     claim: str
     label: str
     sentence: str | None
 
 
-def write(pages: int, claims: int, seed: int) -> tuple[str, list[Asked]]:
-    """The reference, and what is asked of it."""
+def write(pages: int, claims: int, seed: int) -> tuple[str, list[PlantedClaim]]:
+    """Write the reference, and the claims about it."""
     rng, writer = random.Random(seed), Writer(seed)
     facts: list[Fact] = []
     sentences: list[str] = []
@@ -186,11 +191,11 @@ def write(pages: int, claims: int, seed: int) -> tuple[str, list[Asked]]:
     asked = []
     for i, fact in enumerate(rng.sample(facts, claims)):
         if i % 10 < 7:
-            asked.append(Asked(fact.claim, "entailment", fact.sentence))
+            asked.append(PlantedClaim(fact.claim, "entailment", fact.sentence))
         elif i % 10 < 9:
-            asked.append(Asked(fact.wrong, "contradiction", fact.sentence))
+            asked.append(PlantedClaim(fact.wrong, "contradiction", fact.sentence))
         else:
-            asked.append(Asked(rng.choice(writer.thing()).claim, "neutral", None))
+            asked.append(PlantedClaim(rng.choice(writer.thing()).claim, "neutral", None))
     return "\n\n".join(paragraphs), asked
 
 
@@ -203,7 +208,7 @@ async def selected(
     top: int = 8,
     size: int = SIZE,
 ) -> veridical.Score:
-    """The passages that a selection keeps, as ``raw``."""
+    """Return the passages that a selection keeps, as ``raw``."""
     passages = [w.text for w in windows(record.contexts[0].text, size)]
     kept = await select(record.meta["asked"], passages, evidence, how=how, top=top)
     return veridical.Score.of(0.0, raw={"kept": [[passages[i] for i in ids] for ids in kept]})
@@ -220,22 +225,22 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0)
     arguments = parser.parse_args()
     text, asked = write(arguments.pages, arguments.claims, arguments.seed)
-    told = [a for a in asked if a.sentence is not None]
+    decided = [a for a in asked if a.sentence is not None]
     count = len(windows(text, arguments.window))
     print(
         f"{arguments.pages} pages: {len(text):,} characters, {count} passages; "
-        f"{len(asked)} claims, {len(told)} of them supported or contradicted"
+        f"{len(asked)} claims, {len(decided)} of them supported or contradicted"
     )
     good = True
     for how in arguments.select.split(","):
         with veridical.Engine(store=None) as engine:
             verdicts, seconds, cpu = timed(text, asked, how, arguments, engine)
-            row = {"response": "x", "contexts": text, "asked": [a.claim for a in told]}
+            row = {"response": "x", "contexts": text, "asked": [a.claim for a in decided]}
             scorer = f"selected(how={how}, top={arguments.top}, size={arguments.window})"
             (result,) = veridical.check([row], scorer, engine=engine)
         (score,) = result.scores.values()
         kept = score.raw["kept"]
-        among = [any(a.sentence in p for p in ps) for a, ps in zip(told, kept, strict=True)]
+        among = [any(a.sentence in p for p in ps) for a, ps in zip(decided, kept, strict=True)]
         recall = {
             label: [
                 any(a.sentence in e.text or e.text in a.sentence for e in v.evidence)
@@ -262,7 +267,11 @@ def main() -> int:
 
 
 def timed(
-    text: str, asked: list[Asked], how: str, arguments: argparse.Namespace, engine: veridical.Engine
+    text: str,
+    asked: list[PlantedClaim],
+    how: str,
+    arguments: argparse.Namespace,
+    engine: veridical.Engine,
 ) -> tuple[list[Verdict], float, float]:
     check("Models load.", "Models load at first use.", engine=engine)
     started, worked = time.perf_counter(), time.process_time()

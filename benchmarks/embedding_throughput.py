@@ -3,10 +3,10 @@
     python benchmarks/embedding_throughput.py [--data WIKIBIO_JSONL] [--texts 5000] [--threads N]
 
 Both embed the same texts of 8 to 300 words with the same session and weights. The bare loop has
-everything known in advance: it tokenises once, sorts all texts by length, packs them ideally and
-runs the batches on as many threads; it keeps the mean of the token vectors. The engine gets the
+everything known in advance. It tokenises once, sorts all texts by length, packs them ideally and
+runs the batches on as many threads. It keeps the mean of the token vectors. The engine gets the
 texts in requests of seven, as records with a response and samples ask for them. Rounds alternate,
-so that other work on the machine hits both alike; the ratio is of the summed times.
+so that other work on the machine affects both alike; the ratio is that of the summed times.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def bare(encoder: OnnxEncoder, texts: Texts) -> NDArray[np.float32]:
 
 
 def engine(encoder: OnnxEncoder, texts: Texts) -> NDArray[np.float32]:
-    """The same through the evidence layer, without a store."""
+    """Embed the texts through the evidence layer, without a store."""
 
     async def embed() -> NDArray[np.float32]:
         service = EncoderService(encoder, IdleSignal(0.002), None, tokens=False)

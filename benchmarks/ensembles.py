@@ -1,22 +1,23 @@
-"""What ensembles are worth: the shipped one, and tuned ones on answers they were not fitted to.
+"""Accuracy of ensembles, shipped and tuned, on answers not fitted to.
 
     python benchmarks/ensembles.py --data DATA [--store FOLDER] [--out FOLDER] [--part wikibio,...]
     python benchmarks/ensembles.py --data DATA --part wikibio --proxy smollm2
 
 ``DATA`` holds the folders wikibio_gpt3, begin, halueval and qa. Models are the embedded ones. All
 figures are times 100, with the 95 % interval of the bootstrap over independent units (passages,
-messages, questions), beside every component.
+messages, questions). Every component is shown too.
 
 The shipped ensembles are ``ensemble``, fitted on other public labels, and its ``label_free`` sets.
 ``wikibio``: response and samples only. The tuned ensembles are fitted to sentences, and each
-passage is judged by fits to the other folds: its risk is the mean over its sentences, as of the
+passage is judged by fits to the other folds. Its risk is the mean over its sentences, as in the
 scorer ``ensemble``. ``passages`` are fitted to whole passages, whose labels are the shares of them
-that are wrong. Whoever chose the components has seen this set.
+that are wrong. The components were chosen with a view to this set.
 With ``--proxy`` a small language model reads the samples too (``explained_surprisal``); ``--nli``
 names the NLI model.
-``begin``, ``halueval`` (last 20 % of the rows) and ``gsm8k`` (four models' answers to a question:
-one is judged, the others are its samples) are tuned on responses. The difference is that of the
-tuned ensemble and the component that is best on all of the data, which favours the component.
+``begin``, ``halueval`` (last 20 % of the rows) and ``gsm8k`` are tuned on responses. ``gsm8k`` has
+four models' answers to a question: one is judged, the others are its samples. The difference is
+that of the tuned ensemble and the component that is best on all of the data, which favours the
+component.
 """
 
 from __future__ import annotations
@@ -67,7 +68,7 @@ PART_SCORERS = {
 #: The trivial baseline: words of the response, or the sentence.
 LENGTH = "length"
 METHODS = ("weighted", "logistic", "boosted", "famd")
-#: What weights are tuned for; learned methods have their own loss.
+#: The objective of weights; learned methods have their own loss.
 OBJECTIVE = "auroc"
 FOLDS = {"wikibio": 10, "begin": 5, "halueval": 5, "gsm8k": 5}
 #: Spearman of passages, and the trapezoid areas of NonFact and Factual sentences, as published:
@@ -92,12 +93,12 @@ class Figure(NamedTuple):
 
     def __str__(self) -> str:
         low, high = interval(self.replicates)
-        told = "" if low is None or high is None else f" ({100 * low:.1f} to {100 * high:.1f})"
-        return f"{100 * self.value:.1f}{told}"
+        limits = "" if low is None or high is None else f" ({100 * low:.1f} to {100 * high:.1f})"
+        return f"{100 * self.value:.1f}{limits}"
 
 
 class Measure(NamedTuple):
-    """What is asked of scores: a metric, of which truth, over which independent units."""
+    """A metric of scores, with the truth and the independent units."""
 
     metric: str
     truth: Floats
@@ -106,7 +107,7 @@ class Measure(NamedTuple):
     bootstrap: int = 1000
 
     def __call__(self, score: Floats) -> Figure:
-        """On the targets that have a score."""
+        """Compute the figure on the targets that have a score."""
         where = ~np.isnan(score)
         targets = Targets(self.truth[where], self.sign * score[where])
         resamples = Resampler(self.groups[where], self.bootstrap, 0).chunks()
@@ -115,8 +116,10 @@ class Measure(NamedTuple):
         return Figure(value, np.concatenate([np.empty(0), *found]))
 
     def gain(self, one: Floats, other: Floats) -> tuple[Figure, float | None]:
-        """By how much ``one`` is better than ``other`` where both have a score, and the two-sided
-        p-value of the paired bootstrap."""
+        """Compute how much better ``one`` is than ``other`` where both have a score.
+
+        Also returns the two-sided p-value of the paired bootstrap.
+        """
         both = ~(np.isnan(one) | np.isnan(other))
         a, b = (self(np.where(both, score, np.nan)) for score in (one, other))
         differences = a.replicates - b.replicates
@@ -125,9 +128,12 @@ class Measure(NamedTuple):
 
 
 def tuned(graded: Graded, method: str, cv: int, seed: int) -> tuple[Floats, Floats]:
-    """(n,) risks of the targets, and (n,) mean risks of their groups, each by a fit to the other
-    folds, as quantiles of what the same fit gives all targets: fits differ in scale, so that their
-    risks cannot be ranked together as they are. No label of the fold has a part in it."""
+    """Compute (n,) risks of the targets, and (n,) mean risks of their groups.
+
+    Each is computed by a fit to the other folds, without any label of its own fold. Risks are
+    quantiles among the risks that the same fit gives all targets. Fits differ in scale, so that
+    their risks cannot be ranked together as they are.
+    """
     recipe = Recipe(cast(Method, method), OBJECTIVE, seed=seed)
     fold = folds(graded, cv, seed)
     risk, mean = np.full(len(graded), np.nan), np.full(len(graded), np.nan)
@@ -139,14 +145,14 @@ def tuned(graded: Graded, method: str, cv: int, seed: int) -> tuple[Floats, Floa
 
 
 def quantiles(risk: Floats) -> Floats:
-    """(n,) mid-rank quantiles; NaN stays."""
+    """Compute (n,) mid-rank quantiles; NaN stays."""
     known = np.sort(risk[~np.isnan(risk)])
     below, upto = (np.searchsorted(known, risk, side) for side in ("left", "right"))
     return np.where(np.isnan(risk), np.nan, (below + upto) / 2 / len(known))
 
 
 def means(risk: Floats, groups: Ints) -> Floats:
-    """(n,) the mean risk of each target's group."""
+    """Compute (n,) the mean risk of each target's group."""
     scored = ~np.isnan(risk)
     total = np.bincount(groups, weights=np.where(scored, risk, 0.0))
     count = np.bincount(groups, weights=scored.astype(np.float64))
@@ -158,7 +164,7 @@ def words(text: str) -> float:
 
 
 def usable(graded: Graded) -> Graded:
-    """Without components that scored under half of the targets, or tell none of them apart."""
+    """Drop components that scored under half of the targets, or all of them equally."""
     kept = [
         name
         for name, column in zip(graded.scorers, graded.risks.T, strict=True)
@@ -168,7 +174,7 @@ def usable(graded: Graded) -> Graded:
 
 
 def shipped(**named: str) -> list[str]:
-    """The calls of the fitted default and of the label-free sets, with these parameters."""
+    """Return the calls of the fitted default and of the label-free sets, with these parameters."""
     return [REGISTRY.bind("ensemble", named | w).call for w in ({}, {"weights": "label_free"})]
 
 
@@ -243,8 +249,8 @@ def wikibio(given: argparse.Namespace, engine: veridical.Engine) -> dict[str, An
         print(f"| {name} | {' | '.join(str(row.get(m, '')) for m in head)} |")
     for name, (spearman, *areas) in PUBLISHED.items():
         row = (spearman, None, None, areas[0], None, areas[1])
-        told = ["" if x is None else f"{x:.1f}" for x in row]
-        print(f"| published: {name} | {' | '.join(told)} |")
+        cells = ["" if x is None else f"{x:.1f}" for x in row]
+        print(f"| published: {name} | {' | '.join(cells)} |")
     return {name: {m: f.as_dict() for m, f in row.items()} for name, row in figures.items()}
 
 
@@ -285,7 +291,7 @@ def gsm8k(path: Path, prompts: int) -> list[dict[str, Any]]:
 def responses(
     given: argparse.Namespace, engine: veridical.Engine, name: str, rows: list[dict[str, Any]]
 ) -> dict[str, Any]:
-    """Figures of one data set whose responses are labelled."""
+    """Compute the figures of one data set whose responses are labelled."""
     part = name.partition(" ")[0]
     ready = [] if part == "halueval" else shipped()
     results = checked(given, engine, name, rows, ", ".join([*ready, PART_SCORERS[part]]))
@@ -334,7 +340,7 @@ def main() -> None:
     parser.add_argument("--nli", help="NLI model, such as mini or base")
     parser.add_argument("--prompts", type=int, default=500, help="the first of HaluEval and GSM8K")
     parser.add_argument("--bootstrap", type=int, default=1000)
-    parser.add_argument("--seed", type=int, default=0, help="of folds and searches")
+    parser.add_argument("--seed", type=int, default=0, help="seed of folds and searches")
     parser.add_argument("--json", type=Path, help="also write the figures here")
     given = parser.parse_args()
     given.methods = given.methods.split(",")

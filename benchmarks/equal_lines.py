@@ -1,11 +1,11 @@
-"""Result lines of two checkouts, compared to the byte but for signatures.
+"""Result lines of two checkouts, compared to the byte except for signatures.
 
     python benchmarks/equal_lines.py BEFORE AFTER --data DATA [--share .5]
 
-Each checkout scores the same answers to sources, references and samples by the default and by
-``--preset fast``, some by ``--preset all``, in float32 and without a store. Compared are also the
-texts by which each result is explained. Exit code 1 where one differs; the first of each part is
-printed.
+Each checkout scores the same answers to sources, references and samples, in float32 and without a
+store. All are scored by the default and by ``--preset fast``, some by ``--preset all``. The texts
+by which each result is explained are compared too. Exit code 1 if one differs; the first of each
+part is printed.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ equal_lines.write(Path(sys.argv[1]), float(sys.argv[2]), Path(sys.argv[3]))
 
 
 def answers(path: Path) -> Iterator[Row]:
-    """Records of rows that may have a right and a wrong answer."""
+    """Yield records of rows that may have a right and a wrong answer."""
     for row in map(json.loads, path.read_text("utf-8").splitlines()):
         known = {k: row[k] for k in ("contexts", "reference", "samples") if k in row}
         for key in ("response", "answer", "right", "wrong"):
@@ -41,7 +41,7 @@ def answers(path: Path) -> Iterator[Row]:
 
 
 def halueval(path: Path) -> Iterator[Row]:
-    """Records of HaluEval's questions."""
+    """Yield records of HaluEval's questions."""
     with path.open(encoding="utf-8") as lines:
         for row in map(json.loads, lines):
             for key in ("right_answer", "hallucinated_answer"):
@@ -50,7 +50,7 @@ def halueval(path: Path) -> Iterator[Row]:
 
 
 def wikibio(path: Path) -> Iterator[Row]:
-    """Records of WikiBio-GPT3, with three samples each."""
+    """Yield records of WikiBio-GPT3, with three samples each."""
     with path.open(encoding="utf-8") as lines:
         for row in map(json.loads, lines):
             yield {"response": row["gpt3_text"], "samples": row["gpt3_text_samples"][:3]}
@@ -89,7 +89,7 @@ def write(data: Path, share: float, out: Path) -> None:
 
 
 def lines_of(checkout: Path, data: Path, share: float) -> list[list[str]]:
-    """Results of the parts by the package of a checkout."""
+    """Score the parts by the package of a checkout."""
     packages = checkout / "packages" / "veridical-lab"
     paths = Path(__file__).parent, checkout / "src", packages / "src"
     with tempfile.TemporaryDirectory() as folder:

@@ -3,11 +3,11 @@
     python benchmarks/fast_preset.py --data PATH/wikibio_gpt3 [--records 10000]
     python benchmarks/fast_preset.py --data PATH/wikibio_gpt3 --memory    # 10 000, then 1 000 000
 
-Answers and samples are the first 100 words of WikiBio GPT-3 passages and samples, each record with
-another five of the twenty samples and with its number in the texts, so that no two records are
-alike. Processes are watched from outside every 20 ms (Linux). Wall seconds are of the whole
-command, start and summary included; so are CPU seconds. Exit status 1 under 1 500 records a
-second, or when the peak memory of the long run is over 1.1 times that of the short one.
+Answers and samples are the first 100 words of WikiBio GPT-3 passages and samples. Each record has
+another five of the twenty samples and its number in the texts, so that no two records are alike.
+Processes are watched from outside every 20 ms (Linux). Wall and CPU seconds include the whole
+command, with start and summary. The exit status is 1 under 1 500 records a second. It is also 1 if
+the peak memory of the long run is over 1.1 times that of the short one.
 """
 
 from __future__ import annotations

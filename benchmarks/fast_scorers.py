@@ -1,12 +1,12 @@
-"""CPU microseconds a record by each scorer that needs no model, and by all of them together.
+"""CPU microseconds per record of each model-free scorer, and of all together.
 
     python benchmarks/fast_scorers.py INPUT [--scorers ...] [--records 200] [--repeat 9]
 
-"alone" is the scorer by itself, "added" what it adds to those above it, which share words and
-n-grams with it. Every record is scored ``--repeat`` times and its fastest run counts, in CPU time
-of this thread, because that is what other work on the machine disturbs least. Sentence splitting is
-counted in; reading, and JSON text of the scores, are not. Records are warm: pieces of text that are
-met for the first time cost a little more.
+"alone" is the time of the scorer by itself, "added" its additional time after those above it, which
+share words and n-grams with it. Every record is scored ``--repeat`` times and its fastest run
+counts. The unit is CPU time of this thread, which other work on the machine disturbs least.
+Sentence splitting is counted in; reading, and JSON text of the scores, are not. Records are warm:
+pieces of text that are met for the first time cost a little more.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from veridical.io import open_source
 
 
 def microseconds(records: Sequence[Record], scorers: Sequence[BoundScorer], repeat: int) -> float:
-    """Mean over ``records`` of the fastest of ``repeat`` runs."""
+    """Compute the mean over ``records`` of the fastest of ``repeat`` runs."""
     total = 0
     for record in records:
         runs = []

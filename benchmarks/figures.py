@@ -1,14 +1,16 @@
-"""Figures that a change of the code must not move: of every record, and of whole data sets.
+"""Figures that a change of the code must not move.
+
+They are those of every record, and of whole data sets.
 
     python benchmarks/figures.py --data DATA --out before.json      # with the old code's Python
     python benchmarks/figures.py --data DATA --compare before.json  # with the new code's
 
-Scored are ``ngram(counting=paper)`` on WikiBio, K-F1 on BEGIN, ``ensemble`` on 60 passages of
-WikiBio with five samples each, and ``claims`` on BEGIN's cmu/dev, all by the command line of the
-``veridical`` that this Python imports. Prints JSON: what ``bench`` makes of them, or the largest
-difference from the file of another version. Exit code 1: a number moved by more than 1e-9. Numbers
-of encoders are float32 and depend in the last digits on what else was in a batch, thus on how busy
-the machine is: 6e-10 was seen between two versions that compute the same.
+Scores are ``ngram(counting=paper)`` on WikiBio, K-F1 on BEGIN, ``ensemble`` on 60 passages of
+WikiBio with five samples each, and ``claims`` on BEGIN's cmu/dev. All are computed by the command
+line of the ``veridical`` that this Python imports. Prints JSON: the figures of ``bench``, or the
+largest difference from the file of another version. Exit code 1: a number moved by more than 1e-9.
+Numbers of encoders are float32. Their last digits depend on the other texts of a batch, thus on the
+load of the machine. Two versions that compute the same differed by 6e-10.
 """
 
 from __future__ import annotations
@@ -31,7 +33,7 @@ BEGIN = ("begin/dev_cmu.tsv", "begin/dev_tc.tsv", "begin/dev_wow.tsv", "begin/te
 
 @dataclass(frozen=True)
 class Part:
-    """A scorer on a data set: the files ``check`` reads, and what ``bench`` is told besides."""
+    """A scorer on a data set: the files that ``check`` reads, and further options of ``bench``."""
 
     scorer: str
     files: tuple[str, ...]
@@ -64,7 +66,7 @@ def run(folder: Path, *arguments: str) -> str:
 
 
 def records(lines: str) -> list[dict[str, Any]]:
-    """The numbers of result lines: of each record, its scores and their units."""
+    """Return the numbers of result lines: each record's scores and their units."""
     rows = []
     for line in lines.splitlines():
         result = json.loads(line)
@@ -84,7 +86,7 @@ def records(lines: str) -> list[dict[str, Any]]:
 
 
 def measured(part: Part, data: Path, folder: Path) -> dict[str, Any]:
-    """What ``check`` says of every record, and ``bench`` of them all."""
+    """Collect the figures of ``check`` for every record, and those of ``bench``."""
     start = time.perf_counter()
     files = [str(data / name) for name in part.files]
     scored = run(
@@ -105,7 +107,7 @@ def measured(part: Part, data: Path, folder: Path) -> dict[str, Any]:
 
 
 def numbers(value: Any, place: str = "") -> Iterator[tuple[str, Any]]:
-    """Every leaf of JSON with its place."""
+    """Yield every leaf of JSON with its place."""
     if isinstance(value, dict):
         for key, item in value.items():
             yield from numbers(item, f"{place}/{key}")
@@ -117,7 +119,7 @@ def numbers(value: Any, place: str = "") -> Iterator[tuple[str, Any]]:
 
 
 def difference(old: Any, new: Any) -> dict[str, Any]:
-    """How far apart the numbers are, and where most; other values must be equal."""
+    """Find the largest difference of the numbers, and its place; other values must be equal."""
     before, after = dict(numbers(old)), dict(numbers(json.loads(json.dumps(new))))
     largest, where, over, unequal = 0.0, None, 0, sorted(before.keys() ^ after.keys())
     for place in before.keys() & after.keys():

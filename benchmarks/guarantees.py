@@ -1,16 +1,19 @@
-"""Whether the promised share of hallucinated answers is kept, over 1 000 splits.
+"""Check of the promised share of hallucinated answers, over 1 000 splits.
 
     python benchmarks/guarantees.py [--splits 1000]
 
-Each split draws n graded answers from a world whose true shares are known, asks for a threshold and
-looks up the true share of hallucinated answers among those that it accepts. A promise with delta is
-broken in at most that share of splits; the limit printed allows for the chance of the splits (one
-line in a thousand passes it by accident). Conformal risk control promises the mean of a loss, so
-that is printed with its standard error.
+Each split draws n graded answers from a world whose true shares are known, and chooses a threshold.
+Then it looks up the true share of hallucinated answers among those that the threshold accepts. A
+promise with delta is broken in at most that share of splits. The limit printed allows for the
+chance of the splits (one line in a thousand passes it by accident). Conformal risk control promises
+the mean of a loss, so that is printed with its standard error.
 
-The worlds: a risk that ranks (``rising``), a useless one whose every threshold is just too high,
-one where the share among the accepted crosses alpha several times (``dips``), and one with five
-distinct risks (``tied``).
+The worlds:
+
+* a risk that ranks (``rising``);
+* a useless one whose every threshold is just too high;
+* one where the share among the accepted crosses alpha several times (``dips``);
+* one with five distinct risks (``tied``).
 """
 
 from __future__ import annotations
@@ -44,8 +47,10 @@ class World(NamedTuple):
         return k / len(self.risk), float(self.rate[:k].sum()) / len(self.risk)
 
     def most(self, alpha: float, of_all: bool) -> float:
-        """The largest share that could be accepted, if all were known: with at most alpha of what
-        is accepted hallucinated, or of all."""
+        """Compute the largest share that could be accepted if all rates were known.
+
+        At most alpha of the accepted answers, or of all, is hallucinated.
+        """
         ends = np.append(self.risk[1:] > self.risk[:-1], True)
         n = len(self.rate)
         safe = ends & (np.cumsum(self.rate) <= alpha * (n if of_all else np.arange(1, n + 1)))

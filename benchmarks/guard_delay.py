@@ -1,9 +1,11 @@
-"""What the guard adds to a streamed answer: seconds to the first byte, to the first text and
-between bytes, in each mode beside the bare upstream, in one run.
+"""The guard's delay of a streamed answer, in each mode.
+
+Printed are seconds to the first byte, to the first text and between bytes, in one run, and the same
+for the bare upstream.
 
     python benchmarks/guard_delay.py [--requests 10] [--pause 0.02] [--json FILE]
 
-The upstream is a server on loopback that streams an answer of six sentences in pieces of four
+The upstream is a server on loopback. It streams an answer of six sentences in pieces of four
 characters, at an even pace, as a model does. The requests of all modes take turns, so that the
 machine's load is the same for all. Sentences are judged by the packaged NLI model.
 """
@@ -50,8 +52,11 @@ MODES = ("monitor", "annotate", "hold", "buffer")
 
 
 def timed(client: httpx.Client, url: str) -> dict[str, float]:
-    """One streamed answer: seconds to the first byte, to the first text, between bytes (median
-    and longest), and in all."""
+    """Time one streamed answer.
+
+    Returns seconds to the first byte, to the first text, between bytes (median and longest), and
+    in all.
+    """
     body = {
         "model": "m",
         "stream": True,
@@ -78,7 +83,7 @@ def timed(client: httpx.Client, url: str) -> dict[str, float]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
-    parser.add_argument("--requests", type=int, default=10, help="of each mode")
+    parser.add_argument("--requests", type=int, default=10, help="requests of each mode")
     parser.add_argument("--pause", type=float, default=0.02, help="seconds between pieces")
     parser.add_argument("--json", type=Path, help="write the medians to this file")
     given = parser.parse_args()

@@ -1,11 +1,12 @@
-"""Kill a run ten times with SIGKILL, resume it each time, and see what was lost or done twice.
+"""Lost and repeated work of a run killed and resumed ten times.
 
     python benchmarks/kill_resume.py --data PATH/wikibio_gpt3 [--limit 100] [--kills 10] [--seed 0]
 
-Two runs on WikiBio GPT-3 passages, each beside an unbroken one: scorers on sentence vectors, and
-the same with ``bert_score``. The child writes down every window before and after it goes through
-the model. Exit status 1 when results differ, a row is missing or there twice, a worker process
-outlives its parent by 2 s, or more batches were sent again than can be under way at a kill.
+Two runs on WikiBio GPT-3 passages are each compared with an unbroken one: scorers on sentence
+vectors, and the same with ``bert_score``. Kills are by SIGKILL. The child writes down every window
+before and after it goes through the model. The exit status is 1 if results differ, or a row is
+missing or there twice. It is also 1 if a worker process outlives its parent by 2 s, or too many
+batches were sent again. Their limit is the number that can be under way at a kill.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ PIECES = 8  # rows a passage is cut into, so that there are enough rows for work
 
 
 def prepare(folder: Path, limit: int, to: Path) -> int:
-    """Rows of 5 samples; passages and samples are cut into pieces of equal length."""
+    """Write rows of 5 samples; passages and samples are cut into pieces of equal length."""
     count = 0
     with (folder / "wikibio_gpt3.jsonl").open("rb") as lines, to.open("w") as out:
         for line in islice(lines, limit):
@@ -74,10 +75,10 @@ def measure(name: str, scorers: str, rows: Path, count: int, kills: int, seed: i
     print(f"  results.jsonl found with a cut last line    {killed.half_lines}")
     print(f"  worker processes alive 2 s after a kill     {killed.orphans}")
     print(f"  windows through the model, unbroken         {sum(map(len, whole.started))}")
-    print(f"  windows through the model, all lives        {counts.forwards}")
-    print(f"  of them again within one life               {counts.within_a_life}")
+    print(f"  windows through the model, all sessions     {counts.forwards}")
+    print(f"  of them again within one session            {counts.within_a_life}")
     again = counts.repeated / counts.distinct
-    print(f"  of them again by a later life               {counts.repeated} ({again:.1%})")
+    print(f"  of them again by a later session            {counts.repeated} ({again:.1%})")
     print(f"  texts sent again though their vector was stored {counts.kept_again:>4}")
     print(f"  batches lost at a kill, most                {most} (under way: at most {bound})")
     print(f"  batches lost at each kill                   {counts.lost_batches}")

@@ -1,22 +1,23 @@
-"""The LLM client: under faults, against a rate limit, and its own cost.
+"""The LLM client under faults and rate limits, and its own cost.
 
     python benchmarks/llm_client.py [--part faults,limits,overhead] [--calls 10000] [--seed 0]
 
-``faults`` and ``limits`` run in virtual time (the clock jumps to the next timer), so that they
-depend neither on the machine nor on its load:
+``faults`` and ``limits`` run in virtual time: the clock jumps to the next timer, so that neither
+the machine nor its load matters.
 
-- ``faults``: calls through the service and its journal to a server that answers in 200 ms, 30 % of
-  which meet one of 27 faults (rate limits with and without Retry-After, 5xx, hang, drip, lost and
-  cut answers, malformed ones, wrong numbers of choices, ...), beside the same calls without faults.
-  Faults allow for the fault-free rate times the share of calls that were answered, less the time
-  for which hanging calls hold their slots.
+- ``faults``: calls through the service and its journal to a server that answers in 200 ms. Of these
+  30 % meet one of 27 faults, such as rate limits (with or without Retry-After), 5xx, hang, drip,
+  and lost or malformed answers. They are compared with the same calls without faults. Faults allow
+  for the fault-free rate times the share of calls that were answered, less the time for which
+  hanging calls hold their slots.
 - ``limits``: calls to a server that answers in 200 ms and bears 100 calls a second, 50 at once, by
-  several ways of counting; what it turns away it turns away at once or after 200 ms.
+  several ways of counting. It rejects calls at once or after 200 ms.
 - ``overhead``: CPU time of this process a call, over real connections to a server in another
   process, and that of a bare httpx client.
 
-Exit status 1 when a call is not accounted for or not aligned, a target is missed (80 % of what is
-allowed; 90 % of the limit with at most 2 % rejected), or a call costs more than 1 ms.
+The exit status is 1 if a call is lost or not aligned or costs more than 1 ms, or a target is
+missed. Targets are 80 % of the allowed rate, and 90 % of the limit with at most 2 %
+rejected.
 """
 
 from __future__ import annotations
@@ -65,7 +66,7 @@ class JournalAtOnce(Journal):
 
 
 def ask(server: FaultServer, calls: int, endpoint: Endpoint) -> tuple[float, LlmClient]:
-    """Seconds for so many calls, each looked at: it has its own answer, or an error."""
+    """Time ``calls`` calls, each checked: it has its own answer, or an error."""
 
     async def main() -> tuple[list[list[Reply | LlmError]], LlmClient]:
         client = LlmClient(endpoint, http=httpx.AsyncClient(transport=InProcess(server)))

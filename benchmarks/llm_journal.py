@@ -1,10 +1,10 @@
-"""How fast a run comes back from the journal, and what the journal costs a call.
+"""Replay speed of a run from the journal; the journal's cost.
 
     python benchmarks/llm_journal.py [--calls 100000] [--logprobs 0]
 
-Writes that many replies through the service with a client that answers at once, opens the file
-anew and asks for all of them again, ten at a time by 1 024 askers as a run does. Exit status 1
-when a reply differs or is requested again, or when 100 000 calls take 5 s or more to come back.
+Writes that many replies through the service with a client that answers at once. Then it opens the
+file again and requests all of them again, ten at a time by 1 024 askers as a run does. Exit status
+1 when a reply differs or is requested again, or when 100 000 calls take 5 s or more to come back.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from veridical.llm.service import Account, LlmService
 ENDPOINT = Endpoint("bench", "http://127.0.0.1/v1", "m", price_in=0.1, price_out=0.4)
 ASKERS = 1024
 ROUND = 10
-WORDS = "The town lies on the river, and was founded in 1904 by people from the coast. " * 3
+WORDS = "The town lies on the river, and was founded in 1904 by miners from the coast. " * 3
 
 
 class Instant:
@@ -52,7 +52,7 @@ class Instant:
 
 
 def round_of(number: int) -> list[ChatRequest]:
-    """Ten requests, each with a question of its own of about 900 characters."""
+    """Make ten requests, each with a question of its own of about 900 characters."""
     head = WORDS * 4
     return [ChatRequest(user(f"{head}{number * ROUND + i:08d}")) for i in range(ROUND)]
 
@@ -70,8 +70,8 @@ async def ask_all(service: LlmService, calls: int) -> None:
     await asyncio.gather(*(asker() for _ in range(ASKERS)))
 
 
-def life(path: Path, calls: int, logprobs: int) -> tuple[int, float, float]:
-    """Calls made, seconds and CPU seconds."""
+def session(path: Path, calls: int, logprobs: int) -> tuple[int, float, float]:
+    """Run a session; return the calls made, seconds and CPU seconds."""
     client = Instant(logprobs)
     started, cpu = time.perf_counter(), time.process_time()
     journal = Journal(path)
@@ -94,10 +94,10 @@ def main() -> None:
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / JOURNAL
-        made, wall, cpu = life(path, args.calls, args.logprobs)
+        made, wall, cpu = session(path, args.calls, args.logprobs)
         print(f"written: {made} calls in {wall:.1f} s, {1000 * cpu / made:.3f} ms of CPU a call")
         print(f"file: {path.stat().st_size / 1e6:.0f} MB")
-        again, wall, cpu = life(path, args.calls, args.logprobs)
+        again, wall, cpu = session(path, args.calls, args.logprobs)
         print(f"resumed: {args.calls} calls in {wall:.2f} s ({cpu:.2f} s of CPU)")
     if again:
         sys.exit(f"{again} journaled calls were made again")

@@ -1,11 +1,11 @@
-"""What a language model of 1.5 billion parameters reaches as judge, reader and writer, here.
+"""Accuracy of a local 1.5-billion-parameter LLM as judge, reader and writer.
 
     python benchmarks/local_llm.py --data DATA --out FOLDER [--only PART ...] [--page PAGE.md]
 
-Runs the commands of PARTS one after another, each on a small stated part of a public data set, and
-writes the page of their figures. A command that is interrupted goes on where it was: each has its
-folder under FOLDER, and one that is done is not run again. What a model was asked is on the page as
-the command; any of them can be run by itself.
+Runs the commands of PARTS one after another, each on a small stated part of a public data set. Then
+it writes the page of their figures. An interrupted command is resumed: each has its folder under
+FOLDER, and one that is done is not run again. The page shows the commands; any of them can be run
+by itself.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ JUDGE, SMALL, NLI = "local:qwen-1.5b", "qwen-0.5b", "--nli mini"
 METRICS = ("auroc", "average_precision", "trapezoid_pr", "spearman", "pearson", "macro_f1")
 #: Baselines that are shown, and those whose figures say nothing of the data.
 BASELINES, LEFT_OUT = ("length",), ("constant", "random", "majority", "always_positive")
-#: Of each figure, what the pages keep.
+#: Fields of each figure that the pages keep.
 KEPT = ("suite", "split", "scorer", "metric", "value", "ci_low", "ci_high", "n_total", "n_scored")
 HEAD = """# A local LLM as judge, reader and writer
 
@@ -47,11 +47,11 @@ figure proves little: see the pairs of [default-fit.md](default-fit.md#together-
 
 @dataclass(frozen=True)
 class Part:
-    """A command of ``veridical bench``, and what to read beside its figures.
+    """A command of ``veridical bench``, with published figures for comparison.
 
     Attributes:
-        before: a command of ``veridical`` that makes what this one takes.
-        beside: published figures of larger models.
+        before: a command of ``veridical`` that makes the input of this one.
+        published: published figures of larger models.
         entries: tables of ``veridical_lab.bench.published`` of which it measures rows.
     """
 
@@ -59,11 +59,11 @@ class Part:
     title: str
     arguments: str
     before: str = ""
-    beside: tuple[str, ...] = ()
+    published: tuple[str, ...] = ()
     entries: tuple[str, ...] = ()
 
     def shown(self) -> list[str]:
-        """The commands, as one would type them."""
+        """List the commands, as one would type them."""
         commands = [c for c in (self.before, f"bench {self.arguments}") if c]
         return [f"veridical {filled(c, 'DATA', 'OUT')}" for c in commands]
 
@@ -86,7 +86,7 @@ PARTS = (
         "SelfCheckGPT's prompt, and CheckEmbed's judge, on WikiBio: 8 passages, 4 samples",
         f'{WIKIBIO} --limit 8 --samples 4 --scorers "selfcheck_prompt, '
         'judge(template=checkembed_wikibio), selfcheck_nli" --llm {JUDGE} {NLI}',
-        beside=(
+        published=(
             "`selfcheck_prompt` by gpt-3.5-turbo, 238 passages and 20 samples (SelfCheckGPT, "
             "table 2), trapezoids: nonfact 0.934, nonfact* 0.532, factual 0.671. Passages: "
             "Pearson 0.783, Spearman 0.783; with 4 samples (table 4) 0.765 and 0.764",
@@ -106,7 +106,7 @@ PARTS = (
         "MQAG asked of a chat model, on WikiBio: 4 passages, 3 samples, 1 question a sentence",
         f"{WIKIBIO} --limit 4 --samples 3 "
         '--scorers "selfcheck_qa(backend=llm, questions=1), selfcheck_nli" --llm {JUDGE} {NLI}',
-        beside=(
+        published=(
             "`selfcheck_qa` by four fine-tuned models, 238 passages and 20 samples (SelfCheckGPT, "
             "table 2), trapezoids: nonfact 0.843, nonfact* 0.401, factual 0.481. Passages: "
             "Pearson 0.611, Spearman 0.593",
@@ -118,10 +118,10 @@ PARTS = (
             f"wikibio-proxy-{proxy}",
             f"Read by {proxy}, on WikiBio: 40 passages, 20 samples",
             f'{WIKIBIO} --limit 40 --scorers "{PROXY}" --proxy {proxy}',
-            beside=beside,
+            published=published,
             entries=entries,
         )
-        for proxy, beside, entries in (
+        for proxy, published, entries in (
             ("qwen-0.5b", (), ()),
             (
                 "qwen-1.5b",
@@ -148,7 +148,7 @@ PARTS = (
         f'{BEGIN} --limit 24 --scorers "statement_judge, judge(template=mirage_begin), '
         "judge(template=correct_incorrect), judge(template=likert), g_eval, claims(checker=llm), "
         'claims, nli_grounding, knowledge_f1" --llm {JUDGE} {NLI}',
-        beside=(
+        published=(
             "`judge(template=mirage_begin)` by GPT-4, area under precision and recall on wow/test "
             "(Mirage, table 9): see reproduction.md",
         ),
@@ -166,7 +166,7 @@ PARTS = (
         "halueval --data DATA/halueval --split heldout,qa --limit 16 "
         '--scorers "statement_judge, judge(template=halueval_qa), claims(checker=llm), claims, '
         'nli_grounding" --llm {JUDGE} {NLI}',
-        beside=("accuracy of `halueval_qa` by ChatGPT on all (HaluEval, table 5): 0.626",),
+        published=("accuracy of `halueval_qa` by ChatGPT on all (HaluEval, table 5): 0.626",),
         entries=("Mirage tables 1, 10 and 11, GPT-4 on HaluEval",),
     ),
     Part(
@@ -193,7 +193,7 @@ PARTS = (
         'avg_logprob, min_probability, avg_entropy" --llm {JUDGE} {NLI}',
         before="bench qa --data DATA/qa --limit 8 --n 3 --max-tokens 200 --scorers exact_match "
         "--llm {JUDGE} --min-coverage 0 --out OUT/answers",
-        beside=(
+        published=(
             "F1 of right answers by gpt-3.5-turbo-16k, six sets (Bouchard and Chauhan 2025, "
             "table 1): reproduction.md",
         ),
@@ -240,7 +240,7 @@ def run(part: Part, data: Path, out: Path) -> None:
 
 
 def figures_of(part: Part, out: Path) -> dict[str, Any]:
-    """What the pages show of a part that is done."""
+    """Return the page's content for a part that is done."""
     text = (out / f"{part.name}.json").read_text("utf-8")
     bench = json.loads(text.replace(str(out.resolve()), "OUT"))
     rows = [
@@ -255,8 +255,8 @@ def figures_of(part: Part, out: Path) -> dict[str, Any]:
     for row in rows:
         if row["scorer"] in reading or (reading and row["scorer"] == "risk"):
             row["nli"] = weights
-    told = {"name": part.name, "title": part.title, "commands": part.shown(), "rows": rows}
-    return {**told, "published": list(part.beside), "entries": list(part.entries)}
+    content = {"name": part.name, "title": part.title, "commands": part.shown(), "rows": rows}
+    return {**content, "published": list(part.published), "entries": list(part.entries)}
 
 
 def _rounded(value: Any) -> Any:
@@ -264,7 +264,7 @@ def _rounded(value: Any) -> Any:
 
 
 def page(found: Sequence[dict[str, Any]]) -> str:
-    """The whole page."""
+    """Format the whole page."""
     return "\n\n".join([HEAD, *map(_section, found)]) + "\n"
 
 
@@ -287,7 +287,7 @@ def replaced(rows: Iterable[dict[str, Any]]) -> list[str]:
 
 
 def _table(rows: Iterable[dict[str, Any]]) -> str:
-    """Scorers down and metrics across, each figure with its interval."""
+    """Format scorers down and metrics across, each figure with its interval."""
     cells: dict[str, dict[str, str]] = {}
     for row in rows:
         marks = " (in-domain)" if row["in_domain"] else ""
@@ -317,7 +317,9 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True, help="folder of the runs")
     parser.add_argument("--only", action="append", choices=[p.name for p in PARTS])
     parser.add_argument(
-        "--page", type=Path, help="write the page of all that is done, and its figures beside it"
+        "--page",
+        type=Path,
+        help="write the page of all that is done, with a JSON file of its figures",
     )
     args = parser.parse_args()
     args.out.mkdir(parents=True, exist_ok=True)
@@ -328,8 +330,8 @@ def main() -> None:
     found = [figures_of(p, args.out) for p in done]
     if args.page is not None:
         args.page.write_text(page(found), encoding="utf-8")
-        told = ",\n".join(map(json.dumps, found))  # a line each
-        args.page.with_suffix(".json").write_text(f"[{told}]\n", "utf-8")
+        lines = ",\n".join(map(json.dumps, found))  # a line each
+        args.page.with_suffix(".json").write_text(f"[{lines}]\n", "utf-8")
 
 
 if __name__ == "__main__":

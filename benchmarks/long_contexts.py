@@ -1,17 +1,21 @@
-"""Long contexts: what the relevance screen of `nli_grounding` saves, and what it loses.
+"""Long contexts: time and accuracy with the relevance screen of `nli_grounding`.
 
     python benchmarks/long_contexts.py --data DATA [--part time,loss] [--quick] [--store PATH]
 
 `time`: one news summary by a context of 147 000 characters, its document among others. Seconds,
-processor seconds and tokens through models of each scorer alone, models loaded and nothing stored;
-then of all that `veridical check` runs by default.
+processor seconds and tokens through models are measured for each scorer alone, with loaded models
+and an empty store. Then they are measured for all that `veridical check` runs by default.
 
 `loss`: each sentence by its screened windows and by all of them (`top=0`). Its risk is compared,
-and AUROC by the labels, on HaluEval summarization (right and hallucinated summaries, the document
-among others, 40 000 characters), WikiBio-GPT3 (sentences, the article among other people's
-articles, 40 000 characters) and BEGIN wow/dev (replies, their knowledge among 332 other passages).
-Nothing was fitted to them but the choice of `top` among 4, 8 and 12. `--quick` takes a sixth of
-the items; what `--store` holds of an earlier run is not judged again.
+and AUROC by the labels. The sets are:
+
+* HaluEval summarization: right and hallucinated summaries, the document among others, 40 000
+  characters;
+* WikiBio-GPT3: sentences, the article among other people's articles, 40 000 characters;
+* BEGIN wow/dev: replies, their knowledge among 332 other passages.
+
+Only the choice of `top` among 4, 8 and 12 was fitted to them. `--quick` takes a sixth of the items.
+Results of an earlier run in `--store` are used again.
 """
 
 from __future__ import annotations
@@ -43,8 +47,11 @@ Row = dict[str, Any]
 
 
 def summaries(data: Path, items: int, size: int, seed: int = 0) -> Iterator[Row]:
-    """News summaries, right and hallucinated, each with its document at any place among others:
-    one text of about ``size`` characters."""
+    """Yield news summaries, right and hallucinated, each with one text of about ``size``
+    characters.
+
+    The text has the summary's document at any place among others.
+    """
     with (data / "halueval" / "dataset_halueval_summarization.jsonl").open("rb") as lines:
         pool = [json.loads(line) for line in islice(lines, 2000)]
     rng = random.Random(seed)
@@ -58,7 +65,7 @@ def summaries(data: Path, items: int, size: int, seed: int = 0) -> Iterator[Row]
 
 
 def knowledge(data: Path, items: int, seed: int = 0) -> Iterator[Row]:
-    """Replies of dialogue systems; the knowledge they should rest on is one of all passages."""
+    """Yield replies of dialogue systems; their knowledge is one of all passages."""
     rows = open_source(data / "begin" / "dev_wow.tsv", reader="begin").rows()
     records = [r for r in rows if isinstance(r, veridical.Record) and r.label is not None]
     texts = sorted({r.contexts[0].text for r in records})
@@ -94,8 +101,7 @@ def biographies(data: Path, items: int, size: int, seed: int = 0) -> Iterator[Ro
 
 
 class Reading(NamedTuple):
-    """What a scorer made of rows: the risks of all their sentences, labels and risks of what is
-    labelled, and the pairs that it asked for."""
+    """A scorer's results on rows: risks of all sentences, those with labels, and judged pairs."""
 
     risks: list[float]
     labels: list[float]

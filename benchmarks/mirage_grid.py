@@ -1,13 +1,13 @@
-"""Mirage's study of factors on a small grid: three models, five decodings, two sets of prompts.
+"""Mirage's factor study on three models, five decodings and two prompt sets.
 
     python benchmarks/mirage_grid.py --data DATA --out FOLDER [--prompts 20] [--set qa]
 
-Twenty messages of BEGIN wow/test, answered by the knowledge they come with, and twenty TruthfulQA
-questions, drawn by seed, are asked of Qwen2.5-Coder-1.5B, -0.5B and SmolLM2-135M by greedy
-decoding, beams, and three kinds of draws. The answers are scored, and ``bench --study`` tests what
-decoding and size change. All three models are instruction-tuned, so tuning cannot be tested. In
-FOLDER are prompts, grids, answers, tables, and a report for each set; the same command goes on
-where it stopped. Twenty minutes on two cores with bfloat16.
+The prompts, drawn by seed, are twenty messages of BEGIN wow/test with their knowledge, and twenty
+TruthfulQA questions. Qwen2.5-Coder-1.5B, -0.5B and SmolLM2-135M answer them by greedy decoding,
+beams, and three kinds of draws. The answers are scored, and ``bench --study`` tests the effects of
+decoding and size. All three models are instruction-tuned, so tuning cannot be tested. FOLDER has
+prompts, grids, answers, tables, and a report for each set; the same command resumes an interrupted
+run. Twenty minutes on two cores with bfloat16.
 
 Needs: the extras [local] and [gguf], and ``veridical models get qwen-1.5b qwen-0.5b smollm2``.
 """
@@ -45,7 +45,7 @@ SCORERS = {
 
 
 def prompts(data: Path, count: int) -> dict[str, list[dict[str, Any]]]:
-    """The rows of both sets."""
+    """Draw the rows of both sets."""
     draw = random.Random(0)
     with (data / "begin" / "test_wow.tsv").open(encoding="utf-8", newline="") as lines:
         replies = list(csv.DictReader(lines, delimiter="\t", quoting=csv.QUOTE_NONE))
@@ -75,7 +75,7 @@ def prompts(data: Path, count: int) -> dict[str, list[dict[str, Any]]]:
 
 
 def grid(name: str) -> str:
-    """The TOML of the models, for the set ``name``."""
+    """Write the TOML of the models, for the set ``name``."""
     lines = [f'dataset = "{name}"']
     for model, weights, size in MODELS:
         for spec, decodings in WAYS:
@@ -100,7 +100,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument("--prompts", type=int, default=20, help="of each set")
+    parser.add_argument("--prompts", type=int, default=20, help="prompts of each set")
     parser.add_argument("--set", choices=SCORERS, action="append", help="default: both")
     arguments = parser.parse_args()
     arguments.out.mkdir(parents=True, exist_ok=True)

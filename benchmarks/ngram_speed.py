@@ -1,11 +1,11 @@
-"""Our n-gram scorer beside the published implementation's way of working, on the same passages.
+"""Speed of our n-gram scorer and of the published way of working.
 
     python benchmarks/ngram_speed.py --data PATH/wikibio_gpt3 [--passages 10]
 
 The published package (selfcheckgpt 0.1.7, ``SelfCheckNgram``) is used where it is installed.
-Otherwise its procedure is repeated here on spaCy: the model is loaded at every call, the whole
-pipeline runs on the passage and every sample to find sentences, and again on each sentence to
-find its tokens; joint n-gram counts, no smoothing. Needs the [spacy] extra. Both sides run in
+Otherwise its procedure is repeated here on spaCy. The model is loaded at every call. The whole
+pipeline runs on the passage and every sample to find sentences, and again on each sentence to find
+its tokens. N-gram counts are joint, without smoothing. Needs the [spacy] extra. Both sides run in
 one thread on the same texts; the unit is CPU seconds of this process per passage.
 """
 

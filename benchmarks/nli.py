@@ -1,12 +1,12 @@
-"""NLI scoring against the published packages, a bare loop, and itself with less to do.
+"""NLI scoring compared with published packages and a bare loop.
 
     python benchmarks/nli.py --data DATA/wikibio_gpt3 [--part selfcheck,uqlm,bare,gpu,shared,warm]
                              [--peers FOLDER] [--minilm FOLDER] [--checkpoint FOLDER] ...
 
 ``selfcheck``  SelfCheckNLI of selfcheckgpt, pair by pair, against ``selfcheck_nli(order=code)``,
                with float32 and with 8-bit weights.
-``uqlm``       the four default scorers of uqlm's BlackBoxUQ, in the version of the paper's code
-               and the newest, against the same four in one run, with 8-bit weights besides.
+``uqlm``       the four default scorers of uqlm's BlackBoxUQ (the paper's and the newest version)
+               against ours in one run, also with 8-bit weights.
 ``bare``       the engine against an ideally packed ONNX Runtime loop with nothing else to do.
 ``gpu``        pairs one by one against batches on a GPU, and the share of its measured ceiling.
 ``shared``     pairs that all NLI scorers send through the model together: their union.
@@ -84,7 +84,7 @@ class Figure:
 
 
 @dataclass
-class Given:
+class Benchmark:
     """Options, texts and what has been found so far."""
 
     options: argparse.Namespace
@@ -99,7 +99,7 @@ class Given:
         self._put(Figure(part, name, value, unit, aim, None if least is None else value >= least))
 
     def add_at_most(self, part: str, name: str, value: float, unit: str, most: float) -> None:
-        """The same where less is better."""
+        """Add a figure of which less is better."""
         self._put(Figure(part, name, value, unit, f"<= {most:g}", value <= most))
 
     def _put(self, figure: Figure) -> None:
@@ -157,18 +157,20 @@ class Given:
         return folder
 
     def nli(self, head: str) -> str:
-        """The checkpoint ``head`` as a model specification. Its classes are stated, because a
-        random head does not answer plain questions."""
+        """Return the checkpoint ``head`` as a model specification.
+
+        Its classes are stated, because a random head does not answer plain questions.
+        """
         return f"onnx:{self.models / head}?labels={_HEADS[head]}"
 
     def engine(self, nli: str | None = None, **more: Any) -> Engine:
-        """An engine of this process alone, so that its processor time can be read."""
+        """Create an engine of this process alone, so that its processor time can be read."""
         spec = nli or self.options.model or self.nli("three")
         options = {"store": None, **more}
         return Engine(nli=spec, processes=0, threads=self.options.threads, **options)
 
     def peer(self, name: str, script: str, **folders: Path) -> Peer:
-        """The package of the environment ``name``, started."""
+        """Start the package of the environment ``name``."""
         options = {k: str(v) for k, v in folders.items()}
         log = self.options.peers / f"{name}.log"
         return Peer(
@@ -176,8 +178,8 @@ class Given:
         )
 
 
-def ours(given: Given, engine: Engine, scorers: str, samples: int | None = None) -> Way:
-    """This package, through ``check``."""
+def ours(given: Benchmark, engine: Engine, scorers: str, samples: int | None = None) -> Way:
+    """Return the way of this package, through ``check``."""
 
     def way(chosen: list[int]) -> Reply:
         rows = [given.rows[i] for i in chosen]
@@ -204,8 +206,8 @@ class Timed:
     found: dict[int, Any] = field(default_factory=dict)
 
 
-def in_turn(given: Given, ways: dict[str, Way]) -> dict[str, Timed]:
-    """Every way on the same passages, in parts, each part begun by another way."""
+def in_turn(given: Benchmark, ways: dict[str, Way]) -> dict[str, Timed]:
+    """Run every way on the same passages, in parts, each part begun by another way."""
     count, rounds = given.options.passages, given.options.rounds
     for way in ways.values():
         way([len(given.rows) - 1])  # memory, threads and caches are warm before it counts
@@ -223,7 +225,11 @@ def in_turn(given: Given, ways: dict[str, Way]) -> dict[str, Timed]:
 
 
 def compare(
-    given: Given, part: str, slow: tuple[str, Timed], fast: tuple[str, Timed], least: float | None
+    given: Benchmark,
+    part: str,
+    slow: tuple[str, Timed],
+    fast: tuple[str, Timed],
+    least: float | None,
 ) -> None:
     """Note both times and their ratio, by wall clock and by processor time."""
     ratio = slow[1].wall / fast[1].wall
@@ -231,14 +237,14 @@ def compare(
     given.add(part, f"{slow[0]} / {fast[0]}, processor time", slow[1].cpu / fast[1].cpu, "x")
 
 
-def seconds(given: Given, part: str, timed: dict[str, Timed]) -> None:
+def seconds(given: Benchmark, part: str, timed: dict[str, Timed]) -> None:
     for name, t in timed.items():
         given.add(part, f"{name}: wall clock", t.wall, "s")
         given.add(part, f"{name}: processor time", t.cpu, "s")
 
 
 def add_small(part: str, ways: dict[str, Way], small: Way) -> None:
-    """This package with 8-bit weights, where the weights are such that 8 bits keep them."""
+    """Add this package with 8-bit weights, if 8 bits keep the weights."""
     try:
         small([0])
     except ModelError as e:
@@ -247,7 +253,7 @@ def add_small(part: str, ways: dict[str, Way], small: Way) -> None:
         ways[SMALL] = small
 
 
-def selfcheck(given: Given) -> None:
+def selfcheck(given: Benchmark) -> None:
     """Sentence against sample, on a head of the classes entailment and contradiction."""
     part, model = "selfcheck", given.models / "two"
     records = given.records
@@ -290,7 +296,7 @@ def selfcheck(given: Given) -> None:
         given.add(part, "int8, sentence scores: largest difference", float(off.max()), "")
 
 
-def uqlm(given: Given) -> None:
+def uqlm(given: Benchmark) -> None:
     """Response against samples, and samples against each other where meanings are clustered."""
     part, model, encoder = "uqlm", given.models / "three", given.models / "encoder"
     records, counted = given.records, Counter[str]()
@@ -345,9 +351,12 @@ def uqlm(given: Given) -> None:
             given.add(part, f"int8, {spec}: largest difference", float(off.max()), "")
 
 
-def black_box_agreement(given: Given, name: str, peer: Timed, own: Timed) -> None:
-    """Confidences side by side. uqlm lets an answer join every cluster it matches, and so counts
-    it several times; its negentropy is compared after keeping each answer in its first cluster."""
+def black_box_agreement(given: Benchmark, name: str, peer: Timed, own: Timed) -> None:
+    """Compare confidences.
+
+    uqlm lets an answer join every cluster it matches, and so counts it several times. Its
+    negentropy is compared after keeping each answer in its first cluster.
+    """
     off: dict[str, list[float]] = {n: [] for n in BLACK_BOX}
     several, spoilt = 0, 0.0
     for i, found in peer.found.items():
@@ -367,7 +376,7 @@ def black_box_agreement(given: Given, name: str, peer: Timed, own: Timed) -> Non
 
 
 def negentropy(clusters: list[list[int]]) -> float:
-    """1 - normalised entropy, each answer in the first of the clusters that hold it."""
+    """Compute 1 - normalised entropy, each answer in the first of its clusters."""
     first: dict[int, int] = {}
     for place, members in enumerate(clusters):
         for m in members:
@@ -376,8 +385,8 @@ def negentropy(clusters: list[list[int]]) -> float:
     return 1 + float((shares * np.log(shares)).sum()) / math.log(len(first))
 
 
-def bare(given: Given) -> None:
-    """The engine's share of what the same model does in a loop with nothing else to do."""
+def bare(given: Benchmark) -> None:
+    """Measure the engine's share of the speed of a bare loop with the same model."""
     part, folder, threads = "bare", given.models / "two", given.options.threads
     tokens: Counter[str] = Counter()
 
@@ -420,14 +429,14 @@ class Watched:
         return found
 
 
-def shared(given: Given) -> None:
-    """Every NLI scorer alone, cold and without a store, then all of them in one run."""
+def shared(given: Benchmark) -> None:
+    """Run every NLI scorer alone, cold and without a store, then all of them in one run."""
     part, load = "shared", veridical.models.load_nli
     rows = given.rows[: given.options.shared_passages]
     names = [s.name for s in REGISTRY.all() if s.cost == "nli"]
 
     def judged(scorers: str) -> tuple[Watched, int, bool]:
-        """The model, the windows it ran, and whether every score came about."""
+        """Return the model, the windows it ran, and True if every score was computed."""
         kept: list[Watched] = []
 
         def watched(*args: Any, **kwargs: Any) -> Watched:
@@ -467,15 +476,15 @@ def shared(given: Given) -> None:
 
 
 def fake() -> Any:
-    """A scripted model that takes no time, for what is not about models."""
+    """Create a scripted model that takes no time, for parts that do not measure models."""
     sys.path.append(str(Path(__file__).parents[1] / "tests" / "helpers"))
     from fake_models import FakeNli
 
     return FakeNli(max_length=512, workers=2)
 
 
-def warm(given: Given) -> None:
-    """All passages again, from what a store holds."""
+def warm(given: Benchmark) -> None:
+    """Score all passages again, from a store."""
     part, rows = "warm", given.rows
     with tempfile.TemporaryDirectory() as temporary, ExitStack() as stack:
         if given.options.model == "fake":
@@ -501,7 +510,7 @@ def warm(given: Given) -> None:
         given.wrong.append(f"warm: {windows} windows went through the model again")
 
 
-def gpu(given: Given) -> None:
+def gpu(given: Benchmark) -> None:
     """See peers/pair_by_pair.py; nothing without a GPU."""
     try:
         import torch
@@ -549,7 +558,9 @@ def main() -> int:
     parser.add_argument("--checkpoint", type=Path, help="a trained three-class BERT; else random")
     parser.add_argument("--shape", default="minilm", choices=("minilm", "deberta-v3-base"))
     parser.add_argument("--model", help="NLI model of shared and warm; 'fake': one without work")
-    parser.add_argument("--passages", type=int, default=12, help="of selfcheck, uqlm and bare")
+    parser.add_argument(
+        "--passages", type=int, default=12, help="passages of selfcheck, uqlm and bare"
+    )
     parser.add_argument("--rounds", type=int, default=4, help="parts the passages are timed in")
     parser.add_argument("--shared-passages", type=int, default=4)
     parser.add_argument("--threads", type=int, default=min(2, os.cpu_count() or 1))
@@ -557,7 +568,7 @@ def main() -> int:
     parser.add_argument("--gpu-models", default="deberta-large,roberta-large,modernbert-large")
     parser.add_argument("--gpu-passages", type=int, default=20)
     parser.add_argument("--json", type=Path, help="write the figures here, too")
-    given = Given(parser.parse_args())
+    given = Benchmark(parser.parse_args())
     given.options.peers = given.options.peers.resolve()
     parts = given.options.part.split(",")
     if unknown := set(parts) - PARTS.keys():

@@ -1,13 +1,14 @@
-"""Pairs and tokens a second of this project's NLI models, beside each other.
+"""Pairs and tokens a second of this project's NLI models.
 
     python benchmarks/nli_models.py --data DATA [--pairs 200] [--models mini base ...]
 
 DATA holds ``nli/fever_rte_train.jsonl``. Forwards as the engine packs them, one thread each, on
 all processors; loading and tokenising are not timed, and the models take turns.
 
-The limit is the model's arithmetic (two operations for each weight of its layers and token; those
-of attention between tokens, some 2 % for 77, are left out) at the rate at which the same threads
-multiply one large matrix, in float32 or of bytes, measured between the turns.
+The limit is the model's arithmetic at the rate of the same threads multiplying one large matrix.
+The rate is that of float32 or of bytes, measured between the turns. The arithmetic is two
+operations for each weight of its layers and token. Those of attention between tokens, some 2 % for
+77, are left out.
 
 Needs: this package and ``onnx``; ``veridical-nli-base`` for ``base``.
 """
@@ -38,7 +39,7 @@ ROWS, WIDTH, WIDE = 2048, 768, 3072  # of the matrices whose product is timed
 
 
 def weights(folder: Path) -> int:
-    """Weights that a token is multiplied with: the graph's matrices but those looked up in."""
+    """Count the weights that a token is multiplied with: the graph's matrices without lookups."""
     import onnx  # not for those who want the rate alone
 
     path = find_graph(folder)
@@ -55,10 +56,10 @@ def weights(folder: Path) -> int:
 
 
 def rate(threads: int, whole: bool) -> float:
-    """Operations a second of ``threads`` that each multiply one large matrix.
+    """Measure operations a second of ``threads`` that each multiply one large matrix.
 
     Args:
-        whole: of bytes, not of float32.
+        whole: multiply bytes, not float32.
     """
     draw = GraphWriter()
     kind = np.uint8 if whole else np.float32
@@ -111,8 +112,8 @@ def main() -> None:
     )
     for spec, seconds in best.items():
         limit = rates["int8" in spec] / 2 / weights(need(full_name(spec).partition("?")[0]).folder)
-        told = f"{len(pairs) / seconds:.0f} | {tokens[spec] / seconds:.0f} | {limit:.0f}"
-        print(f"| `{spec}` | {told} | {tokens[spec] / seconds / limit:.0%} |")
+        cells = f"{len(pairs) / seconds:.0f} | {tokens[spec] / seconds:.0f} | {limit:.0f}"
+        print(f"| `{spec}` | {cells} | {tokens[spec] / seconds / limit:.0%} |")
 
 
 if __name__ == "__main__":

@@ -59,11 +59,11 @@ def operator_times(words: int, runs: int) -> tuple[Counter[str], float, int]:
     forwards = max(Counter(e["name"] for e in events).values())
     operations = 0.0
     for event in events:
-        told = event["args"]
-        times[told["op_name"]] += event["dur"] / 1000 / forwards
-        if told["op_name"] == "MatMulIntegerToFloat":
-            inside = next(iter(told["input_type_shape"][0].values()))[-1]
-            outside = next(iter(told["output_type_shape"][0].values()))
+        details = event["args"]
+        times[details["op_name"]] += event["dur"] / 1000 / forwards
+        if details["op_name"] == "MatMulIntegerToFloat":
+            inside = next(iter(details["input_type_shape"][0].values()))[-1]
+            outside = next(iter(details["output_type_shape"][0].values()))
             operations += 2 * inside * outside[-1] * outside[-2] / forwards
     return times, operations, window.length
 

@@ -1,12 +1,12 @@
-"""RAG answers checked as in a notebook: seconds and model tokens, and one answer at a time.
+"""RAG answers checked as in a notebook: seconds and model tokens.
 
     python benchmarks/notebook.py --data DATA [--rows 200] [--before PATH_TO_OTHER_SRC]
 
-Rows are HaluEval QA questions with their passage as context, answered rightly and wrongly in
-turn. Each measure is of a fresh process in a fresh folder: ``veridical.check(list)`` with loading,
-the same again in that process (a cell run twice), and ``check_one`` on a warm engine: median of
-distinct answers, and of one answer again. With ``--before`` the same is done with another
-checkout's ``src`` first, as far as it can.
+Rows are HaluEval QA questions with their passage as context, answered rightly and wrongly in turn.
+Each measurement runs in a fresh process in a fresh folder. Timed are ``veridical.check(list)`` with
+loading, the same again in that process (a cell run twice), and ``check_one`` on a warm engine. The
+last has the median of distinct answers, and of one answer again. With ``--before`` the same is done
+with another checkout's ``src`` first, as far as it can.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def load(data: Path, count: int) -> list[dict[str, Any]]:
 
 
 def measure(rows: list[dict[str, Any]]) -> dict[str, Any]:
-    """What this process takes."""
+    """Measure the time and tokens of this process."""
     import veridical
     from veridical.engine.engine import Engine
 
@@ -81,7 +81,7 @@ def _timed(work: Any) -> float:
 
 
 def in_a_process(source: Path | None, data: Path, count: int) -> dict[str, Any]:
-    """:func:`measure` by the package in ``source``, in a new folder."""
+    """Run :func:`measure` by the package in ``source``, in a new folder."""
     environment = dict(os.environ)
     if source is not None:
         environment["PYTHONPATH"] = str(source.resolve())

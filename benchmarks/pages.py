@@ -1,14 +1,14 @@
-"""How long the pages of ``veridical review``, ``rate`` and ``view`` take with 100 000 records.
+"""Times of ``veridical review``, ``rate`` and ``view`` with 100 000 records.
 
     python benchmarks/pages.py [--records 100000] [--out FOLDER] [--part review,rate,view]
 
-Two runs of so many records are made from 240 answers that the default check has scored with the
-small embedded NLI model: each record repeats one of them under an id and a question of its own,
-and its result line is the answer's own, sealed as a run's are. In the second run every seventh
-answer is another one. ``--out`` keeps the runs, which are used again.
+Two runs of ``--records`` are made from 240 answers that the default check has scored with the small
+embedded NLI model. Each record repeats one of them under an id and a question of its own. Its
+result line is the answer's own, sealed as a run's are. In the second run every seventh answer is
+another one. ``--out`` keeps the runs, which are used again.
 
-Each command then runs as a process of its own and is asked by HTTP, in turn, for what its page asks
-for. All times are seconds of the wall clock on one machine; memory is the peak of the process.
+Each command then runs as a process of its own. The requests of its page are sent by HTTP, in turn.
+All times are seconds of the wall clock on one machine; memory is the peak of the process.
 """
 
 from __future__ import annotations
@@ -47,15 +47,15 @@ def answers() -> list[dict[str, Any]]:
     out = []
     for i in range(ANSWERS):
         city, rivers = CITIES[i % len(CITIES)], i // len(CITIES)
-        told = rivers + 3 if i % 3 == 0 else rivers
-        text = f"{city} is a city in the south. It has {told} rivers."
+        stated = rivers + 3 if i % 3 == 0 else rivers
+        text = f"{city} is a city in the south. It has {stated} rivers."
         source = f"{city} is a city in the south. It has {rivers} rivers. It is old."
         out.append({"response": text, "contexts": [source], "model": ("small", "large")[i % 2]})
     return out
 
 
 def grown(folder: Path, name: str, count: int, answer_of: Callable[[int], int]) -> Path:
-    """A run of ``count`` records that repeat the answers of a small one; made once."""
+    """Make a run of ``count`` records that repeat the answers of a small one, unless it exists."""
     out = folder / f"{name}-{count}"
     if out.exists():
         return out
@@ -113,7 +113,7 @@ class Asking:
         return answer.json()
 
     def processor(self) -> float:
-        """Seconds of processor time of the process."""
+        """Read the processor time of the process in seconds."""
         fields = Path(f"/proc/{self._page.server.process.pid}/stat").read_text().split(") ")[1]
         user, system = fields.split()[11:13]
         return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
@@ -142,7 +142,7 @@ def opened(*arguments: str, cwd: Path) -> Iterator[Asking]:
 
 
 def look(asking: Asking, when: str) -> None:
-    """What the page of a review asks for."""
+    """Send the requests of a review's page."""
     asking.get("/api/me")
     say(f"who one is, {when}", asking.took)
     for only in ("all", "open", "done"):
@@ -153,7 +153,7 @@ def look(asking: Asking, when: str) -> None:
 
 
 def label(asking: Asking, count: int, when: str) -> None:
-    """Label so many answers as the page does."""
+    """Label ``count`` answers as the page does."""
     took: dict[str, list[float]] = {"the next answer": [], "a label": [], "done": []}
     after: dict[str, Any] = {}
     for n in range(count):
@@ -220,12 +220,12 @@ def view(first: Path, second: Path) -> None:
         asking.get("/api/record", key=a, row=len(CITIES))
         say("a record", asking.took)
         begun, asking.slowest = time.perf_counter(), 0.0
-        while "preparing" in (told := asking.get("/api/compare", a=a, b=b)):
+        while "preparing" in (reply := asking.get("/api/compare", a=a, b=b)):
             time.sleep(0.2)
         say("until the comparison is there", time.perf_counter() - begun)
         say("processor time until then", asking.processor())
         say("a look at how far it is, the slowest", asking.slowest)
-        asking.get("/api/compare", a=a, b=b, page=told["pages"] - 1)
+        asking.get("/api/compare", a=a, b=b, page=reply["pages"] - 1)
         say("its last page", asking.took)
         for only in ("all", "worse", "risk"):
             asking.get("/api/compare", a=a, b=b, only=only)

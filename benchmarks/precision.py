@@ -1,4 +1,4 @@
-"""``--precision fast`` beside ``exact``: the same verdicts, risks apart, and records a second.
+"""``--precision fast`` and ``exact``: equal verdicts, risk differences, records a second.
 
     python benchmarks/precision.py RECORDS.jsonl ... [--nli mini]
 

@@ -1,13 +1,13 @@
-"""What reading a common beginning once saves: `selfcheck_prompt` by a model run by llama.cpp here.
+"""Savings of shared prompt prefixes: `selfcheck_prompt` by a local llama.cpp model.
 
     python benchmarks/prefix_sharing.py --data DATA --llm local:MODEL.gguf --out FOLDER
         [--limit 20] [--samples 20] [--timed N]
 
-On the first `--limit` passages of WikiBio-GPT3, with `--samples` samples each. First all prompts
-are counted, in the order in which they are asked, by the model's own template and tokenizer: exact,
-and nothing is read. Then the first `--timed` passages (default: all) are judged twice, with the
-server's cache of prompts and without it, taking turns; tokens are the server's own counts. Each
-passage that is done is a line in FOLDER: the same command goes on where it was stopped.
+The data are the first `--limit` passages of WikiBio-GPT3, with `--samples` samples each. First all
+prompts are counted exactly, in their order, by the model's own template and tokenizer; nothing is
+read. Then the first `--timed` passages (default: all) are judged twice, with the server's cache of
+prompts and without it, taking turns. Tokens are the server's own counts. Each passage that is done
+is a line in FOLDER: the same command resumes a stopped run.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class Recorder:
 
 
 def passages(data: Path, limit: int, samples: int) -> list[Row]:
-    """Records of the first passages."""
+    """Load records of the first passages."""
     with (data / "wikibio_gpt3" / "wikibio_gpt3.jsonl").open(encoding="utf-8") as lines:
         items = [json.loads(line) for line, _ in zip(lines, range(limit), strict=False)]
     return [
@@ -74,7 +74,7 @@ def passages(data: Path, limit: int, samples: int) -> list[Row]:
 
 
 def count(rows: list[Row], endpoint: Endpoint) -> tuple[int, int, int]:
-    """Prompts, their tokens, and those of them that have to be read."""
+    """Count prompts, their tokens, and those of them that have to be read."""
     model = read_local(endpoint.base_url)
     recorder = Recorder(endpoint, model.parallel)
     veridical.check(rows, SCORER, llm=recorder, store=None, processes=0)
@@ -96,7 +96,7 @@ def count(rows: list[Row], endpoint: Endpoint) -> tuple[int, int, int]:
 
 
 def judged(row: Row, engine: veridical.Engine) -> tuple[Row, list[float]]:
-    """What a passage took, and its sentences' risks."""
+    """Judge a passage; return its cost, and its sentences' risks."""
     started = time.perf_counter()
     results = veridical.check([row], SCORER, engine=engine)
     seconds = time.perf_counter() - started
@@ -110,7 +110,7 @@ def judged(row: Row, engine: veridical.Engine) -> tuple[Row, list[float]]:
 
 
 def measure(rows: list[Row], endpoint: Endpoint, path: Path) -> list[Row]:
-    """The lines of the passages, those that were there and those that are done now."""
+    """Return the lines of the passages, earlier ones and those judged now."""
     done = {}
     if path.exists():
         lines = [json.loads(line) for line in path.read_text("utf-8").splitlines()]

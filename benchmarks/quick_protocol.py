@@ -1,10 +1,11 @@
-"""``veridical bench`` under the quick protocol: all suites with public offline data, all scorers.
+"""``veridical bench`` under the quick protocol: public offline suites, all scorers.
 
     python benchmarks/quick_protocol.py --data DATA [--out FOLDER]
 
-Three runs of one command: from nothing; again in the same folder, where everything is scored; and
-in a new folder with the store of the first, where models have said everything and the model-free
-scorers have not. Prints wall-clock and CPU seconds of each. Give the machine nothing else to do.
+One command is run three times. The first run starts from nothing. The second is in the same folder,
+where everything is scored. The third is in a new folder with the store of the first, where only the
+model-free scorers compute. Prints
+wall-clock and CPU seconds of each. Give the machine nothing else to do.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ SUITES = {
 
 
 def run(data: Path, folder: Path, out: str, *more: str) -> None:
-    """One benchmark, timed."""
+    """Run one benchmark, timed."""
     command = [sys.executable, "-m", "veridical", "bench", *SUITES]
     for suite, place in SUITES.items():
         command += ["--data", f"{suite}={data / place}"]

@@ -1,18 +1,19 @@
-"""How often the interval of ``veridical rate`` holds the true rate, how wide it is, and how many
-labels its strata save, on answers that people or their authors labelled.
+"""Coverage and width of ``veridical rate``'s interval; labels that strata save.
+
+Measured on answers that annotators or their authors labelled.
 
     python benchmarks/rate.py --data DATA [--draws 10000] [--out FOLDER] [--json FILE]
 
 Each set is scored once by the default check with the small embedded NLI model, RefChecker's without
-a model (``--out`` keeps the runs, which go on where they ended). A draw then labels one by one as
-``veridical rate`` does, with the functions it runs on: the stratum of the next label by
-``next_strata`` and the interval by ``intervals``; only the page is left out. With ``--width`` it
-ends at the first label after which the interval is that narrow. The truth is the share of all.
+a model. ``--out`` keeps the runs, which are resumed. A draw then labels one by one as ``veridical
+rate`` does, with the same functions: the next stratum by ``next_strata``, the interval by
+``intervals``. Only the page is left out. With ``--width`` it ends at the first label after which
+the interval is that narrow. The truth is the share of all.
 
-Labels saved: how many labels a simple random draw needs so that its mean width is no more, by the
-same interval (one stratum), which shows what the strata are worth, and by Wilson's with the finite
-population's correction, which is narrower and holds less often. Both are exact: all counts by their
-hypergeometric chance.
+Labels saved: the number of labels that a simple random draw needs for the same mean width. It is
+computed by the same interval (one stratum), which shows the effect of the strata. It is also
+computed by Wilson's with the finite population's correction, which is narrower and holds less
+often. Both are exact: all counts by their hypergeometric chance.
 """
 
 from __future__ import annotations
@@ -58,8 +59,10 @@ class Population(NamedTuple):
 
 
 def begin(data: Path, *parts: str) -> list[Row]:
-    """Replies of dialogue systems with their knowledge. A generic one states nothing, so it is not
-    hallucinated."""
+    """Load replies of dialogue systems with their knowledge.
+
+    A generic reply states nothing, so it is not hallucinated.
+    """
     rows = []
     for part in parts:
         with (data / "begin" / f"{part}.tsv").open(encoding="utf-8", newline="") as lines:
@@ -77,7 +80,7 @@ def begin(data: Path, *parts: str) -> list[Row]:
 
 
 def halueval(data: Path, part: str, share: float) -> list[Row]:
-    """Of each item the right answer or the hallucinated one, this share of the latter."""
+    """Draw the right or the hallucinated answer of each item, ``share`` of the latter."""
     fields = {"qa": ("question", "answer"), "dialogue": ("dialogue_history", "response")}
     asked, answer = fields[part]
     draw = random.Random(0)
@@ -100,7 +103,7 @@ def halueval(data: Path, part: str, share: float) -> list[Row]:
 
 
 def general(data: Path) -> list[Row]:
-    """Answers of ChatGPT to users, without anything to check them against."""
+    """Load answers of ChatGPT to users, without anything to check them against."""
     with (data / "halueval" / "general_data.jsonl").open(encoding="utf-8") as lines:
         items = [json.loads(line) for line in islice(lines, MOST)]
     return [
@@ -115,9 +118,12 @@ def general(data: Path) -> list[Row]:
 
 
 def refchecker(data: Path, setting: str) -> list[Row]:
-    """Answers of seven models; wrong where people found a claim that the reference does not
-    entail. The references are not published with the labels, so the next three models' answers to
-    the question are the samples that they are checked against."""
+    """Load answers of seven models.
+
+    An answer is wrong if annotators found a claim that the reference does not entail. The
+    references are not published with the labels. The next three models' answers to the question are
+    the samples that an answer is checked against.
+    """
     folder = data / "refchecker"
     wrong: dict[tuple[str, ...], bool] = defaultdict(bool)
 
@@ -162,7 +168,7 @@ SETS: dict[str, Callable[[Path], list[Row]]] = {
 
 
 def populations(data: Path, out: Path, names: list[str]) -> Iterator[Population]:
-    """The sets, scored: strata of the run's own risk, as the page makes them."""
+    """Yield the scored sets, with strata of the run's own risk, as the page makes them."""
     for name in names:
         rows = SETS[name](data)
         if len(rows) > MOST:
@@ -183,8 +189,11 @@ def populations(data: Path, out: Path, names: list[str]) -> Iterator[Population]
 
 
 class Drawn(NamedTuple):
-    """What many draws of their own have come to: (d, h) labels and hallucinated ones of each
-    stratum, and (d, h, g) of each group there."""
+    """State of many independent draws.
+
+    ``n`` and ``wrong``: (d, h) labels and hallucinated ones of each stratum. ``group_n`` and
+    ``group_wrong``: (d, h, g) the same of each group there.
+    """
 
     n: np.ndarray
     wrong: np.ndarray
@@ -210,7 +219,7 @@ class Drawing:
         )
 
     def step(self) -> None:
-        """One label more in each."""
+        """Draw one more label in each."""
         now, all_ = self.now, self._all
         h = next_strata(self.sizes, now.n, now.wrong)
         left = self._left[all_, h]
@@ -226,7 +235,7 @@ class Drawing:
 
 
 class Covered(NamedTuple):
-    """How often intervals hold the truth, their mean width, and labels that they rest on."""
+    """Share of intervals that hold the truth, their mean width, and number of labels."""
 
     held: float
     width: float
@@ -241,7 +250,7 @@ def covered(truth: float, rate: np.ndarray, low: np.ndarray, high: np.ndarray, n
 
 
 def groups_covered(of: Population, drawing: Drawing) -> list[tuple[Covered, int]]:
-    """Of each group with at least 20 answers: its rate, and how many answers it has."""
+    """Return the figures, and the number of answers, of each group with at least 20 answers."""
     out = []
     for g in range(int(of.group.max()) + 1):
         mine = of.group == g
@@ -256,7 +265,7 @@ def groups_covered(of: Population, drawing: Drawing) -> list[tuple[Covered, int]
     return out
 
 
-#: Of a rate and its interval, from labels, hallucinated ones of them, and answers: (d,) each.
+#: Limits (low, high) of a rate, (d,) each, from hallucinated labels (d,), labels and answers.
 Interval = Callable[[np.ndarray, int, int], tuple[np.ndarray, np.ndarray]]
 
 
@@ -288,7 +297,7 @@ def simple(of: Population, n: int, interval: Interval) -> Simple:
 
 
 def needs(of: Population, width: float, interval: Interval) -> int:
-    """Labels of a simple random draw whose interval is no wider on average."""
+    """Find the labels of a simple random draw whose interval is no wider on average."""
     least, most = 2, len(of.wrong)
     while least < most:
         middle = (least + most) // 2
@@ -300,7 +309,7 @@ def needs(of: Population, width: float, interval: Interval) -> int:
 
 
 def measured(of: Population, draws: int) -> dict[str, Any]:
-    """All figures of a set."""
+    """Compute all figures of a set."""
     drawing = Drawing(of, draws, seed=0)
     ended = {w: np.full((4, draws), np.nan) for w in WIDTHS}
     found: dict[str, Any] = {"set": of.name, "answers": len(of.wrong), "rate": of.truth}

@@ -1,14 +1,15 @@
-"""Tokens a second of language models that read: torch in float32 against the engine without torch.
+"""Reading speed of language models: torch in float32, and the engine.
 
     python benchmarks/reading.py --data DATA --model PATH.gguf [--model PATH.gguf ...]
         [--limit 6] [--threads N]
 
-Both read the same GGUF file (torch unpacks it; that takes the extra gguf), the same texts, by as
-many threads, and take turns record by record. Texts are articles of HaluEval's summarization with
-their right and their hallucinated summary, a record each. Two workloads:
+Both read the same GGUF file and the same texts, by as many threads, and take turns record by
+record. PyTorch unpacks the file, which takes the extra gguf. The engine has no torch. Texts are
+articles of HaluEval's summarization with their right and their hallucinated summary, a record each.
+Two workloads:
 
 - ``explained_surprisal(against=contexts)``, as `veridical check` runs it: each summary after its
-  article, and alone. What is asked for is the same number of tokens for both; the engine reads an
+  article, and alone. The number of requested tokens is the same for both. The engine reads an
   article once for both of its summaries, torch once for each.
 - raw: the log-probabilities of every token of article and summary, which share nothing.
 
@@ -40,7 +41,7 @@ AIM = 4.0
 
 
 def articles(data: Path, limit: int) -> list[tuple[str, list[str]]]:
-    """Articles of 300 to 500 words, evenly spaced in the file, each with both its summaries."""
+    """Load articles of 300 to 500 words, evenly spaced in the file, each with both summaries."""
     with (data / "halueval" / "dataset_halueval_summarization.jsonl").open(encoding="utf-8") as f:
         rows = [json.loads(line) for line in f]
     fitting = [r for r in rows if 300 <= len(r["document"].split()) <= 500]
@@ -49,7 +50,7 @@ def articles(data: Path, limit: int) -> list[tuple[str, list[str]]]:
 
 
 def readings(model: LanguageModel, texts: list[GivenText]) -> np.ndarray:
-    """Log-probabilities of all tokens of the texts."""
+    """Compute the log-probabilities of all tokens of the texts."""
     windows = model.windows(texts)
     outputs = iter(model.run([w for ws in windows for w in ws]))
     return np.concatenate(
@@ -60,7 +61,7 @@ def readings(model: LanguageModel, texts: list[GivenText]) -> np.ndarray:
 def turns(
     names: list[str], texts: list[Any], read: Callable[[str, Any], Any]
 ) -> tuple[Counter[str], dict[str, list[Any]]]:
-    """Seconds each took, and what it found, but for the first text."""
+    """Run all in turns; return the seconds and results of each, without the first text."""
     seconds: Counter[str] = Counter()
     found: dict[str, list[Any]] = {name: [] for name in names}
     for i, text in enumerate(texts):
@@ -77,16 +78,16 @@ def show(title: str, tokens: int, seconds: Counter[str]) -> None:
     rates = ", ".join(f"{name} {tokens / taken:.0f}" for name, taken in sorted(seconds.items()))
     ratio = seconds["torch"] / seconds["engine"]
     short = "" if ratio >= AIM else f" (the aim is {AIM:.0f}: {ratio / AIM:.0%} of it)"
-    print(f"{title}: {tokens} tokens asked for; tokens a second: {rates}; ratio {ratio:.2f}{short}")
+    print(f"{title}: {tokens} tokens requested; tokens a second: {rates}; ratio {ratio:.2f}{short}")
 
 
 def reader(engine: veridical.Engine) -> LanguageModel:
-    """The language model that the engine has loaded."""
+    """Return the language model that the engine has loaded."""
     backends: list[Any] = [service.backend for service in engine._services.values()]
     return next(b for b in backends if hasattr(b, "chat_prompt"))
 
 
-def compared(path: Path, told: list[tuple[str, list[str]]], threads: int) -> None:
+def compared(path: Path, sample: list[tuple[str, list[str]]], threads: int) -> None:
     specs = {"torch": f"torch:{path}", "engine": str(path)}
     names = list(specs)
     with ExitStack() as stack:
@@ -104,23 +105,23 @@ def compared(path: Path, told: list[tuple[str, list[str]]], threads: int) -> Non
         print(f"\n{path.name}: {threads} threads; load of the machine {os.getloadavg()[0]:.1f}")
         for name in names:  # loads the models
             started = time.perf_counter()
-            scores(name, told[0])
+            scores(name, sample[0])
             taken = time.perf_counter() - started
             print(f"  {name}: loaded, and two summaries read, in {taken:.0f} s")
         models = {name: reader(engine) for name, engine in engines.items()}
         asked = [
             GivenText(before, summary)
-            for article, summaries in told[1:]
+            for article, summaries in sample[1:]
             for summary in summaries
             for before in ("\n\n", f"{article.strip()}\n\n")
         ]
         tokens = sum(w.length for ws in models["engine"].windows(asked) for w in ws)
-        seconds, found = turns(names, told, scores)
+        seconds, found = turns(names, sample, scores)
         show(SCORER, tokens, seconds)
         away = np.abs(np.ravel(found["engine"]) - np.ravel(found["torch"]))
         print(f"  risks differ by {away.mean():.3f} in the mean, {away.max():.3f} at most")
 
-        raw = [GivenText("", f"{article}\n\n{summaries[0]}") for article, summaries in told]
+        raw = [GivenText("", f"{article}\n\n{summaries[0]}") for article, summaries in sample]
         tokens = sum(w.length for ws in models["engine"].windows(raw[1:]) for w in ws)
         seconds, found = turns(names, raw, lambda name, text: readings(models[name], [text]))
         show("raw", tokens, seconds)
@@ -139,11 +140,11 @@ def main() -> None:
     parser.add_argument("--limit", type=int, default=6, help="articles, of two summaries each")
     parser.add_argument("--threads", type=int, default=usable_processors())
     args = parser.parse_args()
-    told = articles(args.data, args.limit)
-    words = np.mean([len(article.split()) for article, _ in told])
-    print(f"{len(told) - 1} articles of {words:.0f} words in the mean, two summaries each")
+    sample = articles(args.data, args.limit)
+    words = np.mean([len(article.split()) for article, _ in sample])
+    print(f"{len(sample) - 1} articles of {words:.0f} words in the mean, two summaries each")
     for path in args.model:
-        compared(path, told, args.threads)
+        compared(path, sample, args.threads)
 
 
 if __name__ == "__main__":

@@ -170,11 +170,11 @@ def main() -> None:
     asked = commands.add_parser("prompts")
     asked.add_argument("--data", type=Path, required=True, help="folder of the public data sets")
     asked.add_argument("--out", type=Path, required=True)
-    told = commands.add_parser("measure")
-    told.add_argument("answers", type=Path)
-    told.add_argument("--scorers", default=SCORERS)
-    told.add_argument("--nli", default="mini")
-    told.add_argument("--json", type=Path, help="write the figures here")
+    measuring = commands.add_parser("measure")
+    measuring.add_argument("answers", type=Path)
+    measuring.add_argument("--scorers", default=SCORERS)
+    measuring.add_argument("--nli", default="mini")
+    measuring.add_argument("--json", type=Path, help="write the figures here")
     args = parser.parse_args()
     if args.command == "prompts":
         lines = [json.dumps(row) for row in prompts(args.data)]

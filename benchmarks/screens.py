@@ -1,19 +1,19 @@
-"""Which passages of a long source are worth a cross-encoder: by shared words, or by a model.
+"""Screens of a long source's passages for a cross-encoder, compared.
 
     python benchmarks/screens.py --data DATA [--quick] [--top 4 8] [--store PATH]
 
-Each sentence is judged by every window of its source (`long_contexts.py` says which sources), and
-then by the best `top` windows alone, chosen by
+Each sentence is judged by every window of its source (see `long_contexts.py`), and then by the best
+`top` windows alone, chosen by
 
 - BM25, as `nli_grounding` does,
 - late interaction (ColBERT's sum of best matches): the mean over the sentence's tokens of the
-  largest cosine with a token of the window, each window encoded once for all sentences,
+  largest cosine with a token of the window. Each window is encoded once for all sentences,
 - the cosine of sentence vectors,
 - none: windows at random.
 
-Printed is how much of the entailment by the best of all windows is lost, and for sentences that
-some window entails (above .5) how often none that is kept does; also the tokens that the
-encoder reads, beside those of the cross-encoder (in int8) for all windows.
+Printed is the loss of entailment compared with the best of all windows. For sentences that some
+window entails (above .5), the share without a kept window that entails them follows. Also printed
+are the tokens that the encoder reads, and those of the cross-encoder (in int8) for all windows.
 
 Needs: this package; ``onnx``.
 """
@@ -43,7 +43,7 @@ seen: list[tuple[Matrix, dict[str, Matrix]]] = []
     uses=frozenset({"embed", "tokens"}),
 )  # fmt: skip
 async def screens(record: veridical.Record, evidence: veridical.Evidence) -> veridical.Score:
-    """Keeps in :data:`seen` what each screen would have kept; the risk is no risk."""
+    """Record in :data:`seen` the windows that each screen would keep; the risk has no meaning."""
     texts = [span.text for span in record.sentences]
     passages = list(dict.fromkeys(p.text for c in record.contexts for p in windows(c.text)))
     verdicts = await evidence.nli([(p, text) for text in texts for p in passages])

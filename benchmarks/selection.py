@@ -1,12 +1,16 @@
-"""Which of several answers to give: how often the selected one is right.
+"""Accuracy of the answer selected among several.
 
     python benchmarks/selection.py --data DATA [--questions 200] [--nli mini] [--store PATH]
 
-GSM8K's published solutions: four models' answers to a question, each graded. As whole solutions,
-and as their final answers alone, they are a response (the first model's) and its three samples, in
-the published order. Accuracy of the selected answer by `--select best` and `--select cluster`,
-beside the first answer, one at random, the best of the four models, the final number that most
-give (of equals the first; self-consistency, Wang et al. 2023), and a choice that knows the grades.
+The data are GSM8K's published solutions: four models' answers to a question, each graded. As whole
+solutions, and as their final answers alone, they are a response (the first model's) and its three
+samples, in the published order. Printed is the accuracy of the selected answer by `--select best`
+and `--select cluster`. It is compared with:
+
+* the first answer, one at random, and the best of the four models;
+* the final number that most give, of equals the first (self-consistency, Wang et al. 2023);
+* a choice that knows the grades.
+
 Differences from the first answer have 95 % intervals of the paired bootstrap over questions.
 """
 
@@ -28,7 +32,7 @@ Picks = NDArray[np.int64]
 
 
 def final(text: str) -> str:
-    """What stands after ``A:``."""
+    """Return the text after ``A:``."""
     return text.rpartition("A:")[2].strip() or "none"
 
 
@@ -41,8 +45,8 @@ def selected(rows: list[dict[str, Any]], by: str, nli: str, store: Path | None) 
     return np.array([0 if c is None or c.kind != "sample" else 1 + (c.index or 0) for c in chosen])
 
 
-def told(name: str, right: NDArray[np.float64], picks: Picks) -> None:
-    """A row: accuracy of the picked answers, and their difference from the first ones."""
+def show(name: str, right: NDArray[np.float64], picks: Picks) -> None:
+    """Print a row: accuracy of the picked answers, and their difference from the first ones."""
     rows = np.arange(len(right))
     gain = right[rows, picks] - right[:, 0]
     draws = np.random.default_rng(0).integers(len(gain), size=(RESAMPLES, len(gain)))
@@ -74,15 +78,15 @@ def main() -> None:
         ]
         print(f"\n{len(rows)} questions, {title}\n\n| taken | right | less the first |")
         print("|---|---|---|")
-        told("the first", right, np.zeros(len(rows), int))
+        show("the first", right, np.zeros(len(rows), int))
         print(f"| one at random | {right.mean():.3f} | |")
         print(f"| the best model's | {right.mean(axis=0).max():.3f} | |")
         for by in ("best", "cluster"):
-            told(f"`--select {by}`", right, selected(rows, by, arguments.nli, arguments.store))
+            show(f"`--select {by}`", right, selected(rows, by, arguments.nli, arguments.store))
         finals = [[final(answer) for answer in (r["response"], *r["samples"])] for r in given]
         voted = [own.index(Counter(own).most_common(1)[0][0]) for own in finals]
-        told("the final number that most give", right, np.array(voted))
-        told("by the grades", right, right.argmax(axis=1))
+        show("the final number that most give", right, np.array(voted))
+        show("by the grades", right, right.argmax(axis=1))
 
 
 if __name__ == "__main__":

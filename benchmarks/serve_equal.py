@@ -1,4 +1,4 @@
-"""Are results over HTTP those of ``veridical.check``, byte for byte, whoever else asks?
+"""Comparison of results over HTTP with ``veridical.check``, byte for byte.
 
     python benchmarks/serve_equal.py --records 500 --clients 32
 
@@ -28,7 +28,7 @@ from servers import running
 
 
 def lines_of(content: bytes) -> list[str]:
-    """The result lines of an answer as they were sent."""
+    """Return the result lines of an answer as they were sent."""
     text = content.decode().removeprefix('{"results":[')
     decoder, lines, at = json.JSONDecoder(), [], 0
     while text[at] == "{":
@@ -39,7 +39,7 @@ def lines_of(content: bytes) -> list[str]:
 
 
 def without_row(line: str) -> str:
-    """A line without its place in the request, which depends on the batch."""
+    """Return a line without its place in the request, which depends on the batch."""
     head, _, tail = line.partition(',"row":')
     return head + tail[tail.index(",") :]
 

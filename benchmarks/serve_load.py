@@ -1,16 +1,16 @@
-"""Latency and throughput of ``veridical serve``, and of a server with one request at a time.
+"""Latency and throughput of ``veridical serve``, and of one request at a time.
 
     python benchmarks/serve_load.py            # about five minutes on two cores
     python benchmarks/serve_load.py --seconds 5
 
-All figures are of one run on one machine: ratios and percentiles mean more than seconds.
+All figures come from one run on one machine: ratios and percentiles mean more than seconds.
 
 - steady: 4 sentences against one context of 200 words, 2 requests a second, ``nli_grounding`` with
   the mini model, and the default preset.
-- capacity: as many clients as keep it busy; then requests at three times that rate: how many are
-  answered, how soon the others are refused, and how long the answered ones take.
-- lock: the same engine behind a lock, one request at a time; 16 clients with texts of their own,
-  then with repeated ones; and short requests behind long ones.
+- capacity: as many clients as keep it busy; then requests at three times that rate. Printed are the
+  share of answered requests and their times, and the time to a refusal.
+- lock: the same engine behind a lock, one request at a time. Loads are 16 clients with texts of
+  their own, then with repeated ones; and short requests behind long ones.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def sentence(rng: random.Random, words: int) -> str:
 
 
 def record(rng: random.Random, sentences: int = 4, words: int = 200) -> dict[str, Any]:
-    """An answer and its context; its number keeps it from being any other's."""
+    """Make an answer and its context; a number makes each of them unique."""
     answer = [sentence(rng, 10) for _ in range(sentences - 1)]
     answer.append(f"Number {next(_count)} is {sentence(rng, 6)}")
     context = " ".join(sentence(rng, 10) for _ in range(words // 10))
@@ -57,7 +57,7 @@ def record(rng: random.Random, sentences: int = 4, words: int = 200) -> dict[str
 
 @dataclass
 class Seen:
-    """What requests have met."""
+    """Outcomes of requests."""
 
     answered: list[float] = field(default_factory=list)
     refused: list[float] = field(default_factory=list)
@@ -112,7 +112,7 @@ async def client(url: str) -> AsyncIterator[httpx.AsyncClient]:
 async def open_loop(
     url: str, body: Callable[[], dict[str, Any]], rate: float, seconds: float
 ) -> Seen:
-    """Requests at a rate, whether or not those before are answered."""
+    """Send requests at a rate, whether or not those before are answered."""
     seen = Seen()
     async with client(url) as http:
         begun, tasks = time.perf_counter(), []
@@ -127,7 +127,7 @@ async def open_loop(
 async def closed_loop(
     url: str, bodies: list[Callable[[], dict[str, Any]]], seconds: float
 ) -> list[Seen]:
-    """One client for each of ``bodies``, which sends its next request once it has an answer."""
+    """Run one client for each of ``bodies``; it sends its next request once it has an answer."""
     found = [Seen() for _ in bodies]
     async with client(url) as http:
         begun = time.perf_counter()
@@ -239,7 +239,7 @@ async def company(url: str, seconds: float, rng: random.Random) -> dict[str, See
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--seconds", type=float, default=20, help="of each measurement")
+    parser.add_argument("--seconds", type=float, default=20, help="duration of each measurement")
     parser.add_argument("--seed", type=int, default=0)
     chosen = parser.parse_args()
     rng = random.Random(chosen.seed)

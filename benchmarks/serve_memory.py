@@ -6,12 +6,16 @@
     python benchmarks/serve_memory.py --rounds 10000 --clients 2 --loads articles \\
         --data DATA/grounded
 
-Prints the resident memory of the process in MB (and the highest so far) once it is ready, during
-and after each load, and when it has had nothing to do for some seconds. Loads: short answers;
-answers against contexts of 3 000 sentences; answers with samples and every scorer; requests of 256
-records; answers against 300 sentences; and answers in JSON against JSON of 1 200 values. With
-``--data``, also claims and summaries against two articles each, in an order of their sentences that
-no other request has.
+Prints the resident memory of the process in MB, and the highest so far. It is measured once the
+process is ready, during and after each load, and after some idle seconds. Loads:
+
+* short answers;
+* answers against contexts of 3 000 sentences;
+* answers with samples and every scorer;
+* requests of 256 records;
+* answers against 300 sentences;
+* answers in JSON against JSON of 1 200 values;
+* with ``--data``, claims and summaries against two articles each, in a new order of sentences.
 """
 
 from __future__ import annotations
@@ -46,7 +50,7 @@ def memory(process: int) -> dict[str, int]:
     return {name: int(table[name].split()[0]) // 1024 for name in ("VmRSS", "VmHWM")}
 
 
-def told(server: Running, what: str, **more: Any) -> None:
+def show(server: Running, what: str, **more: Any) -> None:
     found = memory(server.process.pid)
     line = {"what": what, "resident_mb": found["VmRSS"], "highest_mb": found["VmHWM"], **more}
     print(json.dumps(line), flush=True)
@@ -61,7 +65,7 @@ def load(
     def client(reports: bool) -> None:
         for i in range(rounds):
             if reports and i and i % part == 0:
-                told(server, f"{what}, during", answers=dict(codes))
+                show(server, f"{what}, during", answers=dict(codes))
             reply = httpx.post(
                 f"{server.url}/v1/check", json={**body(), "deadline_ms": 30_000}, timeout=900
             )
@@ -72,7 +76,7 @@ def load(
         thread.start()
     for thread in threads:
         thread.join()
-    told(server, what, answers=dict(codes))
+    show(server, what, answers=dict(codes))
 
 
 def articles(data: Path, rng: random.Random) -> Callable[[], dict[str, Any]]:
@@ -134,11 +138,11 @@ def main() -> None:
         tempfile.TemporaryDirectory() as folder,
         running(words, cwd=Path(folder), ready=True) as server,
     ):
-        told(server, "ready")
+        show(server, "ready")
         for what, body in loads.items():
             load(server, what, body, options.rounds, options.clients)
         time.sleep(IDLE_SECONDS)
-        told(server, "idle")
+        show(server, "idle")
 
 
 if __name__ == "__main__":

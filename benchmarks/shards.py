@@ -1,29 +1,29 @@
-"""Kill a third of the workers of a sharded run at random moments, and compare with one process.
+"""Sharded runs with killed workers, compared with one process.
 
     python benchmarks/shards.py [--rounds 10] [--workers 3] [--rows 3000] [--seed 0]
                                 [--executor local|ray] [--paid]
 
-Each round plans the shards anew, starts the workers, kills a third of them (one at least) one after
-another with SIGKILL, lets the others end, runs the command again for what is left, and merges. Exit
-status 1 when the merged lines differ from those of one process in a byte. With --paid the answers
-are judged by an LLM that keeps accounts: exit status 1 too when it was asked twice for more than
-killed workers had under way, or is owed more than the budget.
+Each round plans the shards again and starts the workers. It kills a third of them (one at least)
+one after another with SIGKILL, at random moments, and lets the others end. Then it runs the command
+again for the rest, and merges. Exit status 1 if the merged lines differ from those of one process
+in a byte. With --paid the answers are judged by an LLM that keeps accounts. The exit status is also
+1 if it got more calls twice than killed workers had under way, or costs more than the budget.
 
     python benchmarks/shards.py --memory 100000 5000000
 
-Peak memory of one worker, and of the merge, for inputs of so many short rows, all different, by
+Peak memory of one worker, and of the merge, for inputs of this many short rows, all different, by
 exact_match. Exit status 1 when a worker's differs by more than a tenth.
 
     python benchmarks/shards.py --models DATA/begin/dev_wow.tsv
 
-Two workers that share the cores beside one process that has them all, by the default scorers with
-the embedded models; they take turns, and the better turn of each counts.
+Two workers that share the cores are compared with one process that has them all, by the default
+scorers with the embedded models. They take turns, and the better turn of each counts.
 
     python benchmarks/shards.py --efficiency 2 8 32
 
-What share of N times the speed of one worker N workers reach, on a device that is not this
-computer: an LLM that takes a second for a call, each worker asking one at a time, with rows for two
-minutes. Starting the workers counts.
+The speed of N workers, as a share of N times the speed of one worker, on a device that is not this
+computer. The device is an LLM that takes a second for a call. Each worker sends one call at a time,
+with rows for two minutes. Starting the workers counts.
 """
 
 from __future__ import annotations
@@ -67,12 +67,12 @@ def endpoint(folder: Path, server: Paid, at_once: int) -> None:
 
 
 def victims(group: int, executor: str) -> list[int]:
-    """Workers that can be killed."""
+    """List the workers that can be killed."""
     return workers_of(group) if executor == "local" else ray_workers()
 
 
 def killed(folder: Path, dest: str, a: argparse.Namespace, chance: random.Random) -> int:
-    """One run of which a third of the workers is killed: how many were."""
+    """Run once and kill a third of the workers; return the number of kills."""
     workers, executor = a.workers, a.executor
     arguments = ["shard", "run", dest, "--workers", str(workers), "--executor", executor]
     arguments += [*JUDGED, "--budget", str(BUDGET)] if a.paid else FAST
@@ -111,22 +111,22 @@ def rounds(arguments: argparse.Namespace) -> bool:
             call(folder, "shard", "run", dest)
             call(folder, "shard", "merge", dest, "--json", f"{dest}.jsonl")
             alike = (folder / f"{dest}.jsonl").read_bytes() == whole
-            told = f"round {number}: {kills} killed, {left} shards left, the same: {alike}"
+            line = f"round {number}: {kills} killed, {left} shards left, the same: {alike}"
             if arguments.paid:
-                # equal rows of different shards are asked for once each
+                # Equal rows of different shards are requested once each.
                 twice = sum(server.asked.values()) - asked_by_shards(folder, dest)
                 alike = alike and twice <= kills * AT_ONCE and server.owed <= BUDGET
-                told += f", {sum(server.asked.values())} calls, {twice} of them twice"
-                told += f", {server.owed:.1f} owed of {BUDGET:g}"
+                line += f", {sum(server.asked.values())} calls, {twice} of them twice"
+                line += f", {server.owed:.1f} due of {BUDGET:g}"
             good += alike
-            print(told, flush=True)
+            print(line, flush=True)
         server.close()
     print(f"{good} of {arguments.rounds} rounds: merged lines are those of one process to the byte")
     return good == arguments.rounds
 
 
 def asked_by_shards(folder: Path, dest: str) -> int:
-    """Answers that the shards rest on: what a run that nobody disturbs asks for."""
+    """Count the answers that the shards rest on: the requests of an undisturbed run."""
     parts = [json.loads(p.read_text()) for p in (folder / dest / "parts").glob("*.json")]
     return sum(part["ledger"]["answered"] for part in parts)
 
@@ -155,7 +155,7 @@ def efficiency(counts: list[int]) -> None:
 
 
 def models(begin: Path) -> None:
-    """Seconds of one process and of two workers for the same rows, by real models."""
+    """Print the seconds of one process and of two workers for the same rows, by real models."""
     best: dict[int, float] = {}
     for _ in range(TURNS):
         for workers in (1, 2):
@@ -196,7 +196,7 @@ def memory(rows: int) -> float:
 
 
 def peak(folder: Path, *arguments: str) -> float:
-    """The most memory in MB that a command of this package took."""
+    """Run a command of this package; return its peak memory in MB."""
     process = subprocess.Popen([*COMMAND, *arguments], cwd=folder, stdout=subprocess.DEVNULL)
     _, status, usage = os.wait4(process.pid, 0)
     if status:

@@ -1,13 +1,13 @@
-"""What it saves that a text is read once: one context with 100 answers, answers with 20 samples.
+"""Savings of reading each text once, for shared contexts and samples.
 
     python benchmarks/shared_texts.py --data DATA [--rounds 3]
 
-Answers are HaluEval's summaries, all set against one context of 40 000 characters (documents of
-the same set); samples are WikiBio GPT-3's, 20 a passage. The embedded NLI model windows the pairs
-as ever, but its forwards are left out: they are as many either way. Processor seconds with the
-memo of texts and with none, by turns, the least of some rounds; and how many texts were split into
-sentences and tokenised, without the memo and with it. Exit status 1 when the results of the two
-differ, or a text was read twice with the memo.
+One context has 100 answers: HaluEval's summaries, all compared with one context of 40 000
+characters (documents of the same set). Samples are WikiBio GPT-3's, 20 a passage. The embedded NLI
+model windows the pairs as usual, but its forwards are left out: they are as many either way.
+Printed are processor seconds with the memo of texts and without it, by turns, the least of some
+rounds. The numbers of texts that were split into sentences and tokenised follow, without the memo
+and with it. Exit status 1 if the results of the two differ, or a text was read twice with the memo.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ Row = dict[str, Any]
 
 
 class Ran(NamedTuple):
-    """What a run took and gave, and how often each text was split and tokenised."""
+    """Seconds and result lines of a run, and the numbers of splits and tokenisations of texts."""
 
     seconds: float
     lines: list[bytes]

@@ -1,11 +1,11 @@
-"""What asking several embedding scorers together saves: tokens through the model, counted.
+"""Savings of several embedding scorers in one run: tokens through the model.
 
     python benchmarks/shared_work.py --data PATH/wikibio_gpt3 [--limit 20]
 
-Scores WikiBio GPT-3 passages (twenty samples, the article as context) with five scorers in one
-run, then with each in a run of its own, cold and without a store. The encoder is watched: every
-window that goes through it is written down with its text. Exit status 1 when the run of all five
-sends any text twice, or the results of the two ways differ by more than 1e-5.
+Scores WikiBio GPT-3 passages (twenty samples, the article as context) with five scorers in one run.
+Then it scores with each in a run of its own, cold and without a store. The encoder is watched:
+every window that goes through it is recorded with its text. The exit status is 1 if the run of all
+five sends any text twice. It is also 1 if the results of the two ways differ by more than 1e-5.
 """
 
 from __future__ import annotations

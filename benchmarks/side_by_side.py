@@ -1,18 +1,19 @@
-"""Packages that judge an answer by its source, side by side: time, memory, accuracy.
+"""Packages that judge answers by sources, compared: time, memory, accuracy.
 
     python benchmarks/side_by_side.py --data DATA --out FOLDER [--peers FOLDER] [--method NAME ...]
         [--answers 300] [--asked 8] [--llm local:qwen-0.5b] [--json FILE] [--page FILE]
 
-The same answers go to every package, each in an environment of its own (peers/environments.py),
-one after the other: BEGIN's wow/test without generic responses, and right and hallucinated answers
-of HaluEval qa (the last 20 %) that have as many words, so that length tells nothing. ``--answers``
-of each set for what runs without an LLM, the first ``--asked`` of them for what asks one.
+The same answers go to every package, each in an environment of its own (peers/environments.py), one
+after the other. They are BEGIN's wow/test without generic responses, and right and hallucinated
+answers of HaluEval qa (the last 20 %). The latter have equal numbers of words, so that length has
+no information. Methods without an LLM get ``--answers`` of each set, those with one the first
+``--asked`` of them.
 
 Packages that read an NLI model get the weights of veridical-nli-mini, expanded to float32; those
-that ask an LLM get ``--llm``, served here. So what is compared is what the packages make of a
-model, not the models that they name, which no hub was there to fetch from; :data:`MISSING` says
-what could not run for that. Packages that compare an answer with samples get the source as the
-one sample. ``FOLDER`` keeps what is done: run again, it goes on.
+that ask an LLM get ``--llm``, served here. So packages are compared on equal models, not on the
+models that they name, as no hub was available. :data:`MISSING` lists the parts that could not run
+for that reason. Packages that compare an answer with samples get the source as the one sample.
+``FOLDER`` keeps the results: the same command resumes.
 """
 
 from __future__ import annotations
@@ -42,9 +43,9 @@ from veridical.text.words import words
 ROOT = Path(__file__).parents[1]
 DATA = ROOT / "src" / "veridical" / "models" / "data"
 Row = dict[str, Any]
-#: What an LLM may say at once: a model that repeats itself does not go on for ever.
+#: Maximum tokens of an LLM's reply, as a model may repeat itself for ever.
 MOST_TOKENS = 400
-#: Answers below which an AUROC is not told.
+#: Minimum number of answers for an AUROC.
 LEAST = 20
 
 
@@ -92,7 +93,7 @@ METHODS = (
 )  # fmt: skip
 #: The package that has the version, by environment.
 VERSION_OF = {"uqlm-0.6.7": "uqlm"}
-#: What could not run without a hub: package, part, the weights that it asks for.
+#: Parts that could not run without a hub: package, part, required weights.
 MISSING = (
     ("LettuceDetect", "its own detector", "KRLabsOrg/lettucedect-base-modernbert-en-v1"),
     ("SelfCheckGPT", "NLI with its own weights", "potsawee/deberta-v3-large-mnli"),
@@ -123,7 +124,7 @@ def begin(data: Path, count: int) -> list[Row]:
 
 
 def halueval(data: Path, count: int) -> list[Row]:
-    """Pairs whose answers have as many words, from the part that no model here was trained on."""
+    """Draw pairs with equal numbers of words, from the part that no model here was trained on."""
     file = data / "halueval" / "dataset_halueval_qa.jsonl"
     lines = file.read_text(encoding="utf-8").splitlines()
     items = [json.loads(line) for line in lines[len(lines) * 4 // 5 :]]
@@ -145,8 +146,11 @@ def halueval(data: Path, count: int) -> list[Row]:
 
 
 def checkpoints(given: argparse.Namespace) -> dict[str, str]:
-    """Folders of the embedded models' weights in float32, with the heads that the packages take:
-    ``first`` has entailment first, ``three`` contradiction, ``two`` no neutral."""
+    """Return the folders of the embedded models' weights in float32.
+
+    They have the heads that the packages take: ``first`` has entailment first, ``three``
+    contradiction, ``two`` no neutral.
+    """
     folder = given.out / "checkpoints"
     found = {name: str(folder / name) for name in ("first", "two", "three", "encoder")}
     if not (folder / "done").is_file():
@@ -170,7 +174,7 @@ def version(given: argparse.Namespace, package: str | None) -> str:
 def measure(
     method: Method, sets: dict[str, list[Row]], options: dict[str, Any], given: argparse.Namespace
 ) -> dict[str, Any]:
-    """What a method says of each set; kept in ``--out``, and read from there where it is."""
+    """Measure a method on each set; results are kept in ``--out``, and read from there."""
     asked = {name: rows[: given.asked] if method.asks else rows for name, rows in sets.items()}
     inputs = json.dumps([asked, method.options, given.llm if method.asks else None])
     digest = hashlib.sha256(inputs.encode()).hexdigest()[:16]
@@ -203,8 +207,10 @@ def measure(
 
 
 def accuracy(risks: list[float | None], rows: list[Row]) -> dict[str, Any] | None:
-    """AUROC of label "hallucinated" with the bootstrap's interval over prompts; None where the
-    answers that have a risk are too few, or all of one label."""
+    """AUROC of label "hallucinated" with the bootstrap's interval over prompts.
+
+    None if the answers with a risk are too few, or all of one label.
+    """
     truth = np.array([r["label"] >= 0.5 for r in rows], dtype=np.float64)
     score = np.array([np.nan if r is None else r for r in risks], dtype=np.float64)
     scored = truth[~np.isnan(score)]
@@ -215,7 +221,7 @@ def accuracy(risks: list[float | None], rows: list[Row]) -> dict[str, Any] | Non
 
 
 def baselines(rows: list[Row]) -> dict[str, list[float | None]]:
-    """Length in words, and the share of the answer's words that the source has not."""
+    """Compute length in words, and the share of the answer's words that are not in the source."""
     lengths: list[float | None] = [float(len(r["response"].split())) for r in rows]
     apart: list[float | None] = []
     for row in rows:
@@ -225,7 +231,7 @@ def baselines(rows: list[Row]) -> dict[str, list[float | None]]:
 
 
 def lines(found: dict[str, Any], sets: dict[str, list[Row]]) -> str:
-    """The tables, in Markdown."""
+    """Format the tables, in Markdown."""
     out = []
     for part, rows in sets.items():
         wrong = sum(r["label"] >= 0.5 for r in rows)
@@ -237,7 +243,9 @@ def lines(found: dict[str, Any], sets: dict[str, list[Row]]) -> str:
             out += [f"| {' | '.join(head)} |", "|---" * len(head) + "|"]
             shown = rows[: found["asked"]] if asks else rows
             for name, risks in baselines(shown).items():
-                out.append(f"| {name} | | | {len(shown)} | | {told(accuracy(risks, shown))} | | |")
+                out.append(
+                    f"| {name} | | | {len(shown)} | | {interval_text(accuracy(risks, shown))} | | |"
+                )
             for made in found["methods"]:
                 if made["asks"] == asks:
                     out.append(line(made, made["sets"].get(part), shown))
@@ -254,12 +262,12 @@ def line(made: dict[str, Any], figures: dict[str, Any] | None, rows: list[Row]) 
     scored = len(rows) - len(figures["errors"])
     speed = len(rows) / figures["seconds"]
     return (
-        f"{start}| {len(rows) - scored} | {told(figures['auroc'])} | {speed:.3g} "
+        f"{start}| {len(rows) - scored} | {interval_text(figures['auroc'])} | {speed:.3g} "
         f"| {figures['peak'] / 1e6:.0f} |"
     )
 
 
-def told(figure: dict[str, Any] | None) -> str:
+def interval_text(figure: dict[str, Any] | None) -> str:
     if figure is None:
         return "-"
     value, low, high = (figure[k] for k in ("value", "ci_low", "ci_high"))
@@ -272,9 +280,9 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True, help="keeps what is done")
     parser.add_argument("--peers", type=Path, help="environments; default: OUT/environments")
     parser.add_argument("--method", action="append", help="only those whose name has this in it")
-    parser.add_argument("--answers", type=int, default=300, help="of each set")
+    parser.add_argument("--answers", type=int, default=300, help="answers of each set")
     parser.add_argument(
-        "--asked", type=int, default=8, help="of each set, for those that ask an LLM"
+        "--asked", type=int, default=8, help="answers of each set for methods with an LLM"
     )
     parser.add_argument("--llm", default="local:qwen-0.5b")
     parser.add_argument("--threads", type=int, default=2)

@@ -1,16 +1,21 @@
-"""Trains small stand-ins of the checkpoints that Mirage's detectors need.
+"""Small stand-ins of the checkpoints that Mirage's detectors need.
 
     python benchmarks/stand_ins.py --base FOLDER --data DATA --out OUT [--only critic]
 
-The published ones are T5 and RoBERTa-large models from the hub. Where those are not to be had,
-these go through the same code: OUT/critic is a classifier of (knowledge, response), OUT/unieval an
-encoder-decoder that answers Yes or No, OUT/generator one that writes questions, OUT/reader a
-reader that finds answers or none. Each is made of one BERT (--base: a folder, such as this
-package's first small NLI model, restored by training/nli_restore.py), the decoders too, and trained
-on DATA/nli and the first 80 % of DATA/halueval qa alone: nothing of BEGIN. Questions to learn from
-are mostly statements with a question word in the place of the answer (Lewis et al. 2019,
-"Unsupervised Question Answering by Cloze Translation"). What they reach is their own figure, not
-the paper's. A model that is there is not trained again. Needs the extras [torch] and [spacy].
+The published ones are T5 and RoBERTa-large models from the hub. If those are not available, these
+go through the same code:
+
+* OUT/critic: a classifier of (knowledge, response);
+* OUT/unieval: an encoder-decoder that answers Yes or No;
+* OUT/generator: an encoder-decoder that writes questions;
+* OUT/reader: a reader that finds an answer or none.
+
+Each is made of one BERT, the decoders too. ``--base`` is its folder, such as this package's first
+small NLI model, restored by training/nli_restore.py. They are trained only on DATA/nli and the
+first 80 % of DATA/halueval qa, not on BEGIN. Training questions are mostly statements with a
+question word instead of the answer (Lewis et al. 2019, "Unsupervised Question Answering by Cloze
+Translation"). Their accuracy is not the paper's. An existing model is not trained again. Needs the
+extras [torch] and [spacy].
 """
 
 from __future__ import annotations
@@ -59,15 +64,15 @@ CLAIM = "question: Is this claim consistent with the document? </s> claim: {} </
 
 
 class Pair(NamedTuple):
-    """A text, what is said of it, and whether it says so."""
+    """A text, a statement about it, and whether it entails the statement."""
 
     premise: str
     hypothesis: str
     entailed: bool
 
 
-class Asked(NamedTuple):
-    """A question and its answer, which stands in the passage as it is."""
+class QuestionPair(NamedTuple):
+    """A question and its answer, which is verbatim in the passage."""
 
     passage: str
     question: str
@@ -99,18 +104,20 @@ def pairs(data: Path) -> list[Pair]:
     return found
 
 
-def asked(data: Path) -> list[Asked]:
+def asked(data: Path) -> list[QuestionPair]:
     return [
-        Asked(row["knowledge"], row["question"], row["right_answer"])
+        QuestionPair(row["knowledge"], row["question"], row["right_answer"])
         for row in questions(data)
         if row["right_answer"] in row["knowledge"]
     ]
 
 
 @functools.cache  # the reader and the writer learn from them, and spaCy takes minutes
-def clozes(data: Path) -> Sequence[tuple[Pair, Asked]]:
-    """Statements made questions, two of each at most: what a text is said to say, and the first
-    sentences of passages."""
+def clozes(data: Path) -> Sequence[tuple[Pair, QuestionPair]]:
+    """Turn statements into questions, at most two for each.
+
+    Statements are the hypotheses about texts, and the first sentences of passages.
+    """
     made = []
     drawn = random.Random(0)
     passages = [row["knowledge"] for row in questions(data)]
@@ -123,14 +130,14 @@ def clozes(data: Path) -> Sequence[tuple[Pair, Asked]]:
         for span in drawn.sample(spans, min(2, len(spans))):
             word = next((w for w, form in WORDS if form.match(span.text)), "what")
             question = (text[: span.start] + word + text[span.end :]).rstrip(".!") + "?"
-            made.append((pair, Asked(text, question[0].upper() + question[1:], span.text)))
+            made.append((pair, QuestionPair(text, question[0].upper() + question[1:], span.text)))
     return made
 
 
 def batches(
     rows: Sequence[Any], length: Callable[[Any], int], size: int, seed: int
 ) -> Iterator[list[Any]]:
-    """Batches of rows that are about equally long, in random order."""
+    """Yield batches of rows that are about equally long, in random order."""
     drawn = random.Random(seed)
     order = sorted(rows, key=lambda row: (length(row), drawn.random()))
     cut = [order[i : i + size] for i in range(0, len(order), size)]
@@ -172,7 +179,8 @@ def train(
 
 
 def by_marks(base: Path) -> transformers.PreTrainedTokenizerFast:
-    """The encoder's tokenizer as T5's: a text ends with ``</s>``, and nothing is before it."""
+    """Return the encoder's tokenizer as T5's: a text ends with ``</s>``, and nothing is before
+    it."""
     state = json.loads((base / "tokenizer.json").read_text(encoding="utf-8"))
     vocabulary = state["model"]["vocab"]
     vocabulary["</s>"] = vocabulary.pop("[SEP]")
@@ -192,7 +200,7 @@ def by_marks(base: Path) -> transformers.PreTrainedTokenizerFast:
 
 
 def encoder_decoder(base: Path, tokenizer: Any) -> Any:
-    """Two copies of the encoder, one of them with attention to the other."""
+    """Build a model of two copies of the encoder, one of them with attention to the other."""
     model = transformers.EncoderDecoderModel.from_encoder_decoder_pretrained(str(base), str(base))
     for config in (model.config, model.generation_config):
         config.decoder_start_token_id = tokenizer.convert_tokens_to_ids("[CLS]")
@@ -221,7 +229,7 @@ def attend_alike(model: Any) -> None:
 
 
 def written(tokenizer: Any, sources: Sequence[str], targets: Sequence[str]) -> dict[str, Any]:
-    """Inputs of an encoder-decoder that is to write ``targets``."""
+    """Return the inputs of an encoder-decoder that is to write ``targets``."""
     options = {"padding": True, "truncation": True, "max_length": LONGEST, "return_tensors": "pt"}
     batch = tokenizer(list(sources), **options)
     labels = tokenizer(list(targets), **options)["input_ids"]
@@ -264,7 +272,7 @@ def unieval(base: Path, data: Path, out: Path) -> None:
 
 
 def generator(base: Path, data: Path, out: Path) -> None:
-    def text(asked: Asked) -> tuple[str, str]:
+    def text(asked: QuestionPair) -> tuple[str, str]:
         return f"answer: {asked.answer}  context: {asked.passage} </s>", asked.question
 
     rows = [asked for _, asked in clozes(data)]
@@ -281,7 +289,7 @@ def writer(
     rate: float,
     prepare: Callable[[Any], None] = lambda model: None,
 ) -> None:
-    """Trains an encoder-decoder; ``text`` gives a row's source and target."""
+    """Train an encoder-decoder; ``text`` gives a row's source and target."""
     tokenizer = by_marks(base)
     model = encoder_decoder(base, tokenizer)
     prepare(model)
@@ -295,8 +303,12 @@ def writer(
 
 
 def reader(base: Path, data: Path, out: Path) -> None:
-    """Of two questions about a passage one is another passage's: it has no answer. Nor has one
-    about a statement that the premise does not entail, unless its words are there."""
+    """Train the reader.
+
+    Of two questions about a passage, one belongs to another passage and has no answer. A question
+    about a statement that the premise does not entail has no answer either, unless its words are in
+    the premise.
+    """
     tokenizer = transformers.AutoTokenizer.from_pretrained(base)
     model = transformers.AutoModelForQuestionAnswering.from_pretrained(
         base, num_labels=2, ignore_mismatched_sizes=True
@@ -304,18 +316,18 @@ def reader(base: Path, data: Path, out: Path) -> None:
     rows = asked(data)[:PASSAGES]
     others = random.Random(0).sample(rows, len(rows))
     rows = rows + [
-        Asked(a.passage, b.question, "") for a, b in zip(rows, others, strict=True) if a != b
+        QuestionPair(a.passage, b.question, "") for a, b in zip(rows, others, strict=True) if a != b
     ]
     stated = clozes(data)
     for pair, cloze in random.Random(0).sample(stated, min(CLOZES, len(stated))):
         there = cloze.answer in pair.premise
         if there == pair.entailed:
             answer = cloze.answer if there else ""
-            rows.append(Asked(pair.premise, cloze.question, answer))
+            rows.append(QuestionPair(pair.premise, cloze.question, answer))
         elif not there:
             rows.append(cloze)
 
-    def inputs(batch: list[Asked]) -> dict[str, Any]:
+    def inputs(batch: list[QuestionPair]) -> dict[str, Any]:
         texts = tokenizer(
             [a.question for a in batch],
             [a.passage for a in batch],

@@ -1,9 +1,9 @@
-"""Seconds from the command to the end of ``veridical check`` on one record, warm.
+"""Whole-process seconds of ``veridical check`` on one record, warm.
 
     python benchmarks/start_up.py [--runs 9] [--against FOLDER]
 
-Each run is a process of its own, which imports, loads the NLI model, scores and prints; what it
-loads lies in the page cache and its modules are compiled. FOLDER has another version of the package
+Each run is a process of its own, which imports, loads the NLI model, scores and prints. Its files
+are in the page cache and its modules are compiled. FOLDER has another version of the package
 (``src`` of another checkout), which takes turns with this one.
 
 Needs: this package.

@@ -1,14 +1,15 @@
-"""The search for weights: what it reaches on rows fitted to and on others, and how long it takes.
+"""The search for weights: values on fitted and held-out rows; time.
 
-    python benchmarks/weight_search.py [--data DATA] [--save FILE] [--beside FILE] [--sets 20]
+    python benchmarks/weight_search.py [--data DATA] [--save FILE] [--compare FILE] [--sets 20]
 
-Synthetic sets of 100, 200 and 1000 rows have 3, 6 or 12 components of various worth, some nearly
-copies, some silent on a fifth of the rows; 4000 more rows are held out. ``known`` sets have labels
-that some weights part without error, so the highest value is 1. With ``DATA``, answers of BEGIN
-and GSM8K are scored by scorers without models, and halves of their groups are fitted to in turn.
+Synthetic sets of 100, 200 and 1000 rows have 3, 6 or 12 components of various worth. Some are
+nearly copies, some are silent on a fifth of the rows; 4000 more rows are held out. ``known`` sets
+have labels that some weights part without error, so the highest value is 1. With ``DATA``, answers
+of BEGIN and GSM8K are scored by scorers without models, and halves of their groups are fitted to in
+turn.
 
-``--save`` keeps the figures; ``--beside`` compares with those kept, set by set: mean difference
-and its standard error, so that two versions of the search can be told apart.
+``--save`` keeps the figures. ``--compare`` compares them with kept ones, set by set. It prints the
+mean difference and its standard error, so that two versions of the search can be distinguished.
 """
 
 from __future__ import annotations
@@ -99,7 +100,7 @@ def real(data: Path, number: int) -> Iterator[Case]:
 
 
 def measured(case: Case, name: str, seed: int) -> tuple[float, float, float]:
-    """The objective on the rows fitted to and on the others, and processor seconds."""
+    """Compute the objective on the rows fitted to and on the others, and processor seconds."""
     objective = OBJECTIVES[name]
     began = time.process_time()
     found = search(case.risks, case.labels, name, joint=objective.needs_threshold, seed=seed)
@@ -113,7 +114,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("--data", type=Path)
     parser.add_argument("--save", type=Path)
-    parser.add_argument("--beside", type=Path)
+    parser.add_argument("--compare", type=Path)
     parser.add_argument("--sets", type=int, default=20)
     parser.add_argument("--objectives", default="auroc,average_precision,f1,brier,log_loss")
     args = parser.parse_args()
@@ -129,7 +130,7 @@ def main() -> None:
             figures.setdefault(f"{case.kind} {name}", []).append(measured(case, name, seed))
     if args.save is not None:
         args.save.write_text(json.dumps(figures), encoding="utf-8")
-    before = {} if args.beside is None else json.loads(args.beside.read_text(encoding="utf-8"))
+    before = {} if args.compare is None else json.loads(args.compare.read_text(encoding="utf-8"))
     print("| set and objective | fitted | held out | seconds |\n|---|---|---|---|")
     for key, rows in figures.items():
         table = np.array(rows)

@@ -1,11 +1,15 @@
-"""Searching by one question that a language model writes, beside searching by each sentence.
+"""Search by one question that an LLM writes, and by each sentence.
 
     python benchmarks/written_queries.py --data DATA --llm local:qwen-1.5b [--answers 40]
 
-WikiBio: passages that GPT-3 wrote about people, whose reference texts lie among the passages of
-HaluEval qa. For each way of searching (`--corpus-query`), by words alone: queries and contexts an
-answer, the share of answers that get a passage of that person's text, and the share of contexts
-that are of it. Answers are drawn with a fixed seed; a reply of no use counts as found nothing.
+The data are WikiBio: passages that GPT-3 wrote about people. The people's reference texts are among
+the passages of HaluEval qa. Printed for each way of searching (`--corpus-query`), by words alone:
+
+* queries and contexts for each answer;
+* the share of answers that get a passage of that person's text;
+* the share of contexts from that text.
+
+Answers are drawn with a fixed seed; a reply of no use counts as found nothing.
 """
 
 from __future__ import annotations
@@ -26,7 +30,7 @@ from veridical.retrieval.query_writing import queries_of
 
 
 def answers(data: Path, count: int) -> list[dict[str, Any]]:
-    """Records whose person's text is in the corpus; ``id`` is its file."""
+    """Draw records whose person's text is in the corpus; ``id`` is its file."""
     rows = open_source(data / "wikibio_gpt3" / "wikibio_gpt3.jsonl", reader="wikibio").rows()
     found = []
     for row in rows:
@@ -37,8 +41,8 @@ def answers(data: Path, count: int) -> list[dict[str, Any]]:
     return random.Random(0).sample(found, min(count, len(found)))
 
 
-def told(records: list[dict[str, Any]], out: Path, query: str) -> str:
-    """What a run has found."""
+def summary(records: list[dict[str, Any]], out: Path, query: str) -> str:
+    """Format the results of a run."""
     lines = [json.loads(line) for line in (out / "contexts.jsonl").open(encoding="utf-8")]
     by_id = {line["id"]: line for line in lines}
     asked, right, contexts, found = 0, 0, 0, 0
@@ -83,7 +87,7 @@ def main() -> None:
                         corpus=retriever,
                         corpus_query=query,
                     )
-                    print(f"{name}, {query}: {told(records, out, query)}", flush=True)
+                    print(f"{name}, {query}: {summary(records, out, query)}", flush=True)
 
 
 if __name__ == "__main__":

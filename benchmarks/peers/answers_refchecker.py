@@ -1,5 +1,7 @@
-"""refchecker on answers: its NLI checker on sentences, or extractor and checker by an LLM; runs in
-its environment."""
+"""refchecker on answers, by NLI or LLM; runs in its environment.
+
+The NLI checker reads sentences; the LLM is extractor and checker.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""selfcheckgpt on answers, with the source as the one sample; runs in its environment."""
+"""selfcheckgpt on answers, the source as sample; runs in its environment."""
 
 from __future__ import annotations
 

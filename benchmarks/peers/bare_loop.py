@@ -1,4 +1,4 @@
-"""What a model does at best: packed batches through ONNX Runtime, with nothing else to do."""
+"""A bare loop: packed batches through ONNX Runtime and nothing else."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ def bare_loop(
     wide: int,
     budget: int,
 ) -> Callable[[list[int]], Reply]:
-    """A loop over the (sentence, sample) pairs of chosen records by the graph in ``folder``.
+    """Return a loop over the (sentence, sample) pairs of chosen records by ``folder``'s graph.
 
-    ``side_by_side`` forwards at a time, each on ``wide`` threads, of at most ``budget`` padded
-    tokens. What went through the model is added to ``tokens[name]``.
+    It runs ``side_by_side`` forwards at a time, each on ``wide`` threads, of at most ``budget``
+    padded tokens. Tokens through the model are added to ``tokens[name]``.
     """
     tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
     tokenizer.no_truncation()

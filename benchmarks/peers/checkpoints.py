@@ -1,16 +1,20 @@
-"""Local checkpoints with the same weights for both sides; runs in the environment "checkpoints".
+"""Local checkpoints with equal weights for both sides.
+
+Runs in the environment "checkpoints".
 
     python checkpoints.py --out FOLDER --tokenizer tokenizer.json --pairs pairs.json
                           [--shape minilm|deberta-v3-base] [--source FOLDER] [--encoder FOLDER]
 
 Writes three folders, each as transformers reads it and with the graph ONNX Runtime reads:
-``two`` (entailment, contradiction: what selfcheckgpt takes), ``three`` (contradiction, neutral,
-entailment: the order uqlm takes for granted) and ``encoder`` (sentence-transformers, mean pooling).
 
-Without ``--source`` (a trained three-class classifier) weights are random, and the head is set so
-that every class comes up among the pairs of ``pairs.json``, or clusters would be trivial. In
-``three`` both segments of a BERT have one embedding: uqlm 0.6.1 joins the two texts by [SEP] as
-one segment, and would disagree with every other reader of the model by that alone. For the model
+* ``two``: entailment, contradiction, as selfcheckgpt takes it;
+* ``three``: contradiction, neutral, entailment, the order that uqlm assumes;
+* ``encoder``: sentence-transformers, mean pooling.
+
+Without ``--source`` (a trained three-class classifier) weights are random. The head is set so that
+every class occurs among the pairs of ``pairs.json``, or clusters would be trivial. In ``three``
+both segments of a BERT have one embedding. Release 0.6.1 of uqlm joins the two texts by [SEP] as
+one segment. That alone would make it disagree with every other reader of the model. For the model
 it is meant for, a DeBERTa, that makes no difference.
 """
 
@@ -36,8 +40,10 @@ SPREAD = 1.0  # standard deviation of a random head's logits
 
 
 def config(shape: str, vocabulary: int) -> Any:
-    """Sizes of all-MiniLM-L6-v2 and of deberta-v3-base, the latter with the vocabulary at hand:
-    an embedding table costs memory and no time."""
+    """Return the sizes of all-MiniLM-L6-v2 or deberta-v3-base, with the available vocabulary.
+
+    An embedding table costs memory and no time.
+    """
     if shape == "minilm":
         return BertConfig(
             vocab_size=vocabulary,
@@ -66,7 +72,7 @@ def config(shape: str, vocabulary: int) -> Any:
 
 
 def classifier(a: argparse.Namespace, tokenizer: Any) -> Any:
-    """The three-class model, in the order of LABELS."""
+    """Load or make the three-class model, in the order of LABELS."""
     if a.source:
         model = AutoModelForSequenceClassification.from_pretrained(
             a.source, attn_implementation="eager"
@@ -93,7 +99,7 @@ def classifier(a: argparse.Namespace, tokenizer: Any) -> Any:
 
 
 def relabel(model: Any, rows: list[int], labels: tuple[str, ...]) -> Any:
-    """A copy of ``model`` whose head has these ``rows``, called ``labels``."""
+    """Copy ``model`` with a head of these ``rows``, called ``labels``."""
     model = copy.deepcopy(model).eval()
     head = torch.nn.Linear(model.classifier.in_features, len(rows))
     with torch.no_grad():
@@ -107,7 +113,7 @@ def relabel(model: Any, rows: list[int], labels: tuple[str, ...]) -> Any:
 
 
 class Graph(torch.nn.Module):
-    """What is exported: positional inputs, one output."""
+    """A model to export, with positional inputs and one output."""
 
     def __init__(self, model: Any, inputs: list[str], output: str) -> None:
         super().__init__()
@@ -140,7 +146,7 @@ def save(model: Any, tokenizer: Any, folder: Path, output: str) -> None:
 
 
 def save_encoder(a: argparse.Namespace, tokenizer: Any) -> None:
-    """As sentence-transformers lays it out, without a limit below that of the architecture."""
+    """Save in the layout of sentence-transformers, with the architecture's own length limit."""
     folder = a.out / "encoder"
     if a.encoder:
         model = AutoModel.from_pretrained(a.encoder, attn_implementation="eager")

@@ -1,12 +1,12 @@
-"""Time of two published checkers of documents, by models of their shape with random weights.
+"""Time of two published document checkers, with random weights of their shape.
 
 Run by benchmarks/documents.py in an interpreter with torch and transformers:
 
     python document_checkers.py ROWS.json
 
-MiniCheck (Tang et al. 2024): Flan-T5-large, the document in pieces of at most 500 words by each
-sentence of the answer, one step of the decoder. HHEM-2.1: T5-base as a classifier of tokens,
-document and answer whole. Ids are drawn at random, 1.3 a word.
+MiniCheck (Tang et al. 2024) is Flan-T5-large. It reads the document in pieces of at most 500 words
+with each sentence of the answer, by one step of the decoder. HHEM-2.1: T5-base as a classifier of
+tokens, document and answer whole. Ids are drawn at random, 1.3 per word.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ BASE = {"d_model": 768, "d_kv": 64, "d_ff": 2048, "num_layers": 12, "num_heads":
 
 
 def ids(words: int) -> torch.Tensor:
-    """Ids of about so many words."""
+    """Draw the ids of about ``words`` words."""
     return torch.randint(10, 32_000, (1, max(2, int(1.3 * words))))
 
 

@@ -1,8 +1,8 @@
-"""Virtual environments of the packages that are measured beside this one, and talk with them.
+"""Virtual environments of the peer packages, and communication with them.
 
-Each peer lives in an environment of its own, because no two agree on their dependencies, and is
-a process that answers one JSON line with another (see ``serve.py``). What it reports is the time
-it spent on the request, without loading, tokens of the protocol or start-up.
+Each peer has an environment of its own, because no two agree on their dependencies. It is a process
+that answers one JSON line with another (see ``serve.py``). It reports its time for the request,
+without loading, tokens of the protocol or start-up.
 """
 
 from __future__ import annotations
@@ -55,8 +55,8 @@ def interpreter(root: Path, name: str) -> Path:
 
 @dataclass(frozen=True)
 class Reply:
-    """What a peer found, its seconds of wall clock and of processor time for it, and the most
-    bytes of memory that its process has held so far."""
+    """A peer's result, its wall and processor seconds, and the peak memory of its process in
+    bytes."""
 
     found: Any
     wall: float

@@ -1,6 +1,7 @@
-"""Pairs one by one, as the published packages send them, against ``TorchNli`` on a GPU.
+"""Pairs one by one, compared with ``TorchNli``, on a GPU.
 
-Weights are random, in the sizes of published models; time does not depend on their values.
+The published packages send pairs one by one. Weights are random, in the sizes of published models;
+time does not depend on their values.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ _ONE_BY_ONE = 200  # pairs that are enough to time a pair
 def measure(
     name: str, pairs: Sequence[tuple[str, str]], tokenizer: Path
 ) -> Iterator[tuple[str, float, str, float | None]]:
-    """Figures of one model: what, value, unit, aim.
+    """Yield figures of one model: name, value, unit, aim.
 
     Args:
         name: a key of ``SIZES``.
@@ -82,7 +83,7 @@ def _pairs_a_second(model: Any, words: Any, pairs: Sequence[tuple[str, str]]) ->
 
 
 def _batches(folder: Path, pairs: Sequence[tuple[str, str]]) -> tuple[float, Work]:
-    """Seconds for all pairs through the queue of the engine, and what was done in them."""
+    """Time all pairs through the queue of the engine; return seconds and the work done."""
     import asyncio
 
     from veridical.engine.batching import IdleSignal
@@ -107,7 +108,7 @@ def _batches(folder: Path, pairs: Sequence[tuple[str, str]]) -> tuple[float, Wor
 
 
 def matmul_ceiling(size: int = 8192, times: int = 50) -> float:
-    """FLOP/s of square bfloat16 matrix products."""
+    """Measure the FLOP/s of square bfloat16 matrix products."""
     a, b = (torch.randn(size, size, device="cuda", dtype=torch.bfloat16) for _ in range(2))
 
     def run() -> None:

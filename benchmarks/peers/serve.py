@@ -1,7 +1,7 @@
-"""The other end of ``environments.Peer``: requests on standard input, answers with their times.
+"""The peer's end of ``environments.Peer``: requests on standard input.
 
-Runs inside a peer's environment, so it needs nothing but the standard library, and torch where it
-is there.
+Answers have their times. Runs inside a peer's environment, so it needs only the standard library,
+and uses torch if it is installed.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def rename_spacy_model() -> None:
 
 
 def each(rows: list[dict[str, Any]], judge: Callable[[dict[str, Any]], float]) -> list[list[Any]]:
-    """By row, what ``judge`` says, a risk, and None; or None and how it failed."""
+    """Judge each row: a risk and None; or None and the error."""
     found: list[list[Any]] = []
     for row in rows:
         try:

@@ -1,8 +1,8 @@
-"""The default scorers of uqlm's ``BlackBoxUQ`` on local checkpoints; runs in its environment.
+"""uqlm's default ``BlackBoxUQ`` scorers on local checkpoints; runs in its environment.
 
 Request: ``{"responses": [...], "samples": [[...], ...]}``. Answer: the confidences by name, the
-members of each semantic cluster (positions in response and samples) by passage, and how many
-pairs went through the NLI model.
+members of each semantic cluster by passage (positions in response and samples), and the number of
+NLI pairs.
 """
 
 from __future__ import annotations
