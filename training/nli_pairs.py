@@ -225,7 +225,7 @@ class PairMaker:
             world = [edit.text if turned and i == s.index else t for i, t in enumerate(texts)]
             hypothesis, spans = (s.text, edit.was) if turned else (edit.text, edit.spans)
             self._typed(s, world, hypothesis, kind, label, spans)
-            if rng.random() < 0.7:  # its twin: the other wording is the true one in this world
+            if rng.random() < 0.7:  # The opposite row: the other wording is true in this world.
                 true = edits(edit.text, rng, names) if turned else found
                 same = [e.text for e in true if e.keeps and e.rule != "splice"]
                 if kind == "splice" and not turned:

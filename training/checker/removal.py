@@ -79,11 +79,11 @@ def marked(data: Path, rng: random.Random, seed: int, held_out: float) -> Iterat
         out = set(rng.sample(idle, len(carriers)))
         whole = " ".join(texts[i] for i in kept)
         without = " ".join(texts[i] for i in kept if i not in carriers)
-        twin = " ".join(texts[i] for i in kept if i not in out)
+        positive = " ".join(texts[i] for i in kept if i not in out)
         part = part_of(group, seed, held_out)
         for document, said, label, kind in (
             (without, claim, "not_stated", "removed_marked"),
-            (twin, claim, "supported", "removed_marked"),
+            (positive, claim, "supported", "removed_marked"),
             (whole, claim, "supported", "detail"),
             (whole, row["response"].strip(), "not_stated", "detail"),
         ):
@@ -143,15 +143,15 @@ def evidence(found: Sequence[Candidate], entailment: Entailment, most: int) -> I
         idle = left[i].order[size:][::-1]  # least about the claim first
         drops.append(idle[: min(size, len(idle) - 1)] if len(idle) > 1 else idle[:0])
         asked.append((left[i].without(drops[-1]), left[i].claim))
-    for (i, size), p, (twin, _), dropped in zip(
+    for (i, size), p, (positive, _), dropped in zip(
         negatives.items(), entailment(asked), asked, drops, strict=True
     ):
         one = left[i]
         if p < THERE or not dropped:
-            twin = one.without([])
+            positive = one.without([])
         for document, label in (
             (one.without(one.order[:size]), "not_stated"),
-            (twin, "supported"),
+            (positive, "supported"),
         ):
             yield Example(
                 document, one.statement, label, "removed_evidence",  # type: ignore[arg-type]
