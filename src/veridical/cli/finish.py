@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -22,6 +22,7 @@ from veridical.report.overview import UNSEALED
 from veridical.weights.checkers import named_by
 
 if TYPE_CHECKING:
+    from veridical.core.scores import DecidedBy
     from veridical.engine.summary import Summary
     from veridical.report.results import Results
     from veridical.sampling.sampling import SamplingProgress
@@ -29,6 +30,15 @@ if TYPE_CHECKING:
 _MAX_COLUMNS = 5
 _MAX_CAUSES = 10
 _MAX_LOW_SCORERS = 4
+_BASES: Mapping[DecidedBy, str] = {
+    "values": "by values",
+    "rules": "by rules on words",
+    "first_passages": "by the first passages read",
+    "near_passages": "by the nearest passages",
+    "all_passages": "by all passages",
+    "judge": "by the LLM judge",
+    "words": "by shared words",
+}
 
 
 class CiFiles(NamedTuple):
@@ -98,6 +108,7 @@ def finish(
     for text in (*unused_lines(results), *error_lines(results)):
         say(text)
     for text in (
+        *statement_lines(summary),
         *language_lines(results),
         *resumed_lines(summary.resumed, summary.untrusted),
         *decision_lines(summary, notes),
@@ -173,6 +184,15 @@ def unused_lines(results: Results) -> list[str]:
     if results.summary().risk.n:
         columns = [column for column in columns if column.meaning is not None]
     return [column.sentence for column in columns[:_MAX_COLUMNS]]
+
+
+def statement_lines(summary: Summary) -> list[str]:
+    """Count statements by the basis of their risk, if known."""
+    first, *rest = [f"{n} {_BASES[by]}" for by in _BASES if (n := summary.statements[by])] or [""]
+    if not first:
+        return []
+    total, (count, _, basis) = sum(summary.statements.values()), first.partition(" ")
+    return [f"statements: {total}; {', '.join([f'{count} decided {basis}', *rest])}"]
 
 
 def language_lines(results: Results) -> list[str]:

@@ -108,8 +108,9 @@ async def passage_verdicts(
         await reading.best_of([[pairs[i] for i in places] for places in alternatives])
     else:
         await reading.read(pairs)
-    rows = [reading.row(pair) for pair in pairs]
-    return Verdicts(np.array(rows, np.float64).reshape(-1, len(LABELS)), reading.contradicts)
+    rows = np.array([reading.row(pair) for pair in pairs], np.float64).reshape(-1, len(LABELS))
+    by_rules = np.array([reading.is_settled(pair) for pair in pairs], np.bool_)
+    return Verdicts(rows, reading.contradicts, by_rules)
 
 
 class _Reading:
@@ -177,6 +178,10 @@ class _Reading:
                 return
             await self._ask([self._named[p] for p in wanted])
             count *= 2  # start with a few; passages with equal bounds are not read one by one
+
+    def is_settled(self, pair: tuple[str, str]) -> bool:
+        """Return True if words alone gave the verdict on a pair."""
+        return pair in self._settled
 
     def row(self, pair: tuple[str, str]) -> Sequence[float] | Floats:
         """Return the (3,) probabilities of a pair; NaN if it was not read."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, TypeVar
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, TypeVar, get_args
 
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic_core import to_json
@@ -19,6 +20,12 @@ Risk = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 Level = Literal["response", "sentence", "claim", "span", "token"]
 Status = Literal["scored", "not_applicable", "failed"]
 Decision = Literal["accept", "review", "reject"]
+#: Basis of the risk of a statement. ``values`` are figures, dates, names and negations. ``rules``
+#: need no model: verbatim or opposite words. A model may read the ``first_passages``, which entail
+#: it, those that can matter (``near_passages``), or all. ``words`` are shared words alone.
+DecidedBy = Literal[
+    "values", "rules", "first_passages", "near_passages", "all_passages", "judge", "words"
+]
 #: Version of the result line. It rises when a field is removed, or changes its type or meaning. New
 #: fields do not raise it: readers ignore unknown fields.
 RESULT_VERSION = 2
@@ -30,6 +37,10 @@ SHOWN = 3
 
 _FROZEN = ConfigDict(frozen=True, extra="forbid")
 _M = TypeVar("_M", bound=BaseModel)
+
+
+def _absent(value: Any) -> bool:
+    return value is None
 
 
 def _validated(model: type[_M], fields: dict[str, Any]) -> _M:
@@ -151,7 +162,8 @@ class Score(BaseModel):
     """A scorer's result on one record.
 
     ``risk`` is null unless ``status`` is ``scored``. ``raw`` is the paper's own value, in the
-    paper's own orientation (see ``raw_is`` of the scorer). Never NaN.
+    paper's own orientation (see ``raw_is`` of the scorer). Never NaN. ``statements`` counts the
+    judged statements by the basis of their risk, where known.
     """
 
     model_config = _FROZEN
@@ -159,15 +171,31 @@ class Score(BaseModel):
     raw: Annotated[float, Field(allow_inf_nan=False)] | dict[str, Any] | None = None
     status: Status = "scored"
     reason: str | None = None
+    statements: dict[DecidedBy, int] | None = Field(default=None, exclude_if=_absent)
     units: tuple[Unit, ...] = ()
     signature: str = ""
 
     @classmethod
     def of(
-        cls, risk: float, *, raw: float | dict[str, Any] | None = None, units: Sequence[Unit] = ()
+        cls,
+        risk: float,
+        *,
+        raw: float | dict[str, Any] | None = None,
+        units: Sequence[Unit] = (),
+        decided: Iterable[DecidedBy] = (),
     ) -> Score:
-        """Make a scored result; ``raw`` defaults to the risk."""
-        return cls(risk=risk, raw=risk if raw is None else raw, units=tuple(units))
+        """Make a scored result; ``raw`` defaults to the risk.
+
+        Args:
+            decided: basis of each statement, in any order.
+        """
+        count = Counter(decided)
+        return cls(
+            risk=risk,
+            raw=risk if raw is None else raw,
+            statements={by: count[by] for by in get_args(DecidedBy) if count[by]} or None,
+            units=tuple(units),
+        )
 
     @classmethod
     def not_applicable(cls, reason: str) -> Score:
@@ -275,10 +303,6 @@ class FieldResult(BaseModel):
     start: int = Field(ge=0)
     end: int = Field(ge=0)
     evidence: tuple[EvidenceItem, ...] = ()
-
-
-def _absent(value: Any) -> bool:
-    return value is None
 
 
 class Result(BaseModel):
@@ -493,6 +517,7 @@ class ScoreSummary(BaseModel):
     risk: float | None
     status: Status
     reason: str | None
+    statements: dict[str, int] | None = None
 
 
 class SelectionSummary(BaseModel):

@@ -234,6 +234,12 @@ def need_statements(record: Record) -> list[Span]:
     return said
 
 
+def basis_key(against: str, top: int) -> tuple[str, str, int]:
+    """Return the key of :meth:`~veridical.core.evidence.Evidence.once` for the basis of each
+    sentence, by its start."""
+    return "statements by basis", against, top
+
+
 def unit_of_each(record: Record, units: Sequence[Unit]) -> list[Unit]:
     """Return ``units`` of sentences in order, and one without a risk for each sentence that states
     nothing."""

@@ -23,17 +23,20 @@ class Verdicts:
             with the classes entailment and contradiction only has 0 for neutral.
         contradicts: False if the model distinguishes entailment from the rest only; the rest is
             then in the neutral column.
+        by_rules: (n,) True for a pair that needed no model; None if this is not known.
     """
 
     probabilities: NDArray[np.float64]
     contradicts: bool = True
+    by_rules: NDArray[np.bool_] | None = None
 
     def __len__(self) -> int:
         return len(self.probabilities)
 
     def __getitem__(self, part: slice | NDArray[np.int64] | list[int]) -> Verdicts:
         """Return the verdicts on some of the pairs."""
-        return Verdicts(self.probabilities[part], self.contradicts)
+        by_rules = None if self.by_rules is None else self.by_rules[part]
+        return Verdicts(self.probabilities[part], self.contradicts, by_rules)
 
     @property
     def entailment(self) -> NDArray[np.float64]:

@@ -116,6 +116,8 @@ class Summary:
         untrusted: stored lines that are not used.
         sealed: True if the results were sealed by this computer.
         stopped: for each cascade, records by the tier at which they stopped ("": no risk).
+        statements: statements by the basis of their risk, as the deciding scores counted them (see
+            :data:`veridical.core.scores.DecidedBy`).
     """
 
     def __init__(self, scorers: Sequence[BoundScorer]) -> None:
@@ -137,6 +139,7 @@ class Summary:
         self.resumed = 0
         self.untrusted = 0
         self.sealed = True
+        self.statements: Counter[str] = Counter()
         self._decided: Counter[str] = Counter()
         self.stopped = {s.key: dict.fromkeys(s.stages, 0) for s in scorers if s.stages}
 
@@ -161,6 +164,8 @@ class Summary:
         for key, score in result.scores.items():
             if key in self.scorers:  # the mean of several scorers is not a scorer of the run
                 self.scorers[key].add(score)
+            if score.statements is not None and key.partition("(")[0] == result.by:
+                self.statements.update(score.statements)
 
     def add_stops(self, line: bytes) -> None:
         """Count the tier at which each cascade stopped, from a result line."""
@@ -223,6 +228,7 @@ class Summary:
             "selected": dict(self.selected),
             "repairs": dict(self.repairs),
             "stopped": {key: dict(tiers) for key, tiers in self.stopped.items()},
+            "statements": dict(self.statements),
             "scorers": [s.as_dict() for s in self.scorers.values()],
             "resumed": self.resumed,
             "untrusted": self.untrusted,

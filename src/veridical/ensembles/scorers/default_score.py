@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from veridical.core.language_gate import OPEN, LanguageGate, language_gate, unread_unit
-from veridical.core.scores import SHOWN, EvidenceItem, Score, Unit
-from veridical.core.stated import states_nothing, stating_sentences
+from veridical.core.scores import SHOWN, DecidedBy, EvidenceItem, Score, Unit
+from veridical.core.stated import basis_key, states_nothing, stating_sentences
 from veridical.core.verdict_cuts import UNCLEAR
 from veridical.ensembles.scorers import default_set as default
 from veridical.ensembles.scorers.components import missing, scores_of, unscored
@@ -31,19 +32,21 @@ _CONTRADICTION = "contradiction"
 
 
 class _Sentence(NamedTuple):
-    """A sentence: its log-odds, and the leading field's member risks."""
+    """A sentence: its log-odds, the leading field's member risks, and the basis of the risk."""
 
     span: Span
     odds: float | None
     said: Mapping[str, MemberRisk]
     unread: bool = False
+    decided: DecidedBy | None = None
 
 
 class _Members(NamedTuple):
     """The members used for a record.
 
     They are the scorers by field and name, their NLI model, the rules of a long answer by field,
-    and their scores by key.
+    and their scores by key. ``read`` is the basis of each sentence that an NLI model compared with
+    contexts, by its start.
     """
 
     nli: str
@@ -52,6 +55,7 @@ class _Members(NamedTuple):
     judge: BoundScorer | None
     scores: Mapping[str, Score]
     gate: LanguageGate = OPEN
+    read: Mapping[int, DecidedBy] = MappingProxyType({})
 
     def unread(
         self, record: Record, field: Field, span: Span, said: Mapping[str, MemberRisk]
@@ -73,6 +77,13 @@ class _Members(NamedTuple):
         wrong = wrong_values(self.scores[bound.key], span, self.gate.answer, texts)
         evidence = [item for unit in wrong for item in unit.evidence]
         return MemberRisk(1.0, "unsupported", evidence=evidence) if wrong else None
+
+    def decided(self, field: Field, span: Span, said: Mapping[str, MemberRisk]) -> DecidedBy | None:
+        """Return the basis of a sentence's risk; None if it is not compared with contexts, or if
+        the passages read are not known."""
+        if field != "contexts":
+            return None
+        return "words" if all(map(default.lexical, said)) else self.read.get(span.start)
 
     def response(self, field: Field) -> float | None:
         """Return the log-odds by a field's member risks of the whole response."""
@@ -170,13 +181,24 @@ async def score(
             del long[field]
             by_field[field] = rule.words()
     gate = await language_gate(record, evidence) if asks_nli else OPEN
-    members = _Members(nli, by_field, long, judging, scores, gate)
+    read = _read(evidence, by_field)
+    members = _Members(nli, by_field, long, judging, scores, gate, read)
     scored = members.scored()
     if not scored:
         if any((s.reason or "").endswith(UNREAD) for s in scores.values()):
             return gate.unread(stating_sentences(record))
         raise unscored("no component is scored", members.scores)
     return _score(record, members, scored, prior)
+
+
+def _read(
+    evidence: Evidence, by_field: Mapping[Field, Mapping[str, BoundScorer]]
+) -> dict[int, DecidedBy]:
+    """Return the basis of each sentence that the NLI member compared with contexts."""
+    bound = by_field.get("contexts", {}).get(default.GROUNDING)
+    if bound is None:
+        return {}
+    return evidence.once(basis_key("contexts", bound.values["top"]), dict)
 
 
 def _score(
@@ -229,7 +251,8 @@ def _score(
             *_pieces(s, lead, members, prior, texts),
         )
     ]
-    return Score.of(risk, raw=raw, units=units)
+    decided = [s.decided for s in sentences if s.odds is not None and s.decided is not None]
+    return Score.of(risk, raw=raw, units=units, decided=decided)
 
 
 def _abstention(record: Record, missed: Missed | None) -> Score:
@@ -276,20 +299,23 @@ def _sentences(
     sentences = []
     for span in spans:
         said = members.said(lead, span, alone) if span.start in stating else {}
+        decided = members.decided(lead, span, said)
         if default.restated(said, span.text):  # NLI models neither compute nor convert
             said = {name: s for name, s in said.items() if default.lexical(name)}
+            decided = decided and "values"
         odds = members.sentence(lead, said)
         unread = members.unread(record, lead, span, said) and span.start in stating
         if unread:
             wrong = members.wrong_values(record, lead, span)
             said = {} if wrong is None else {default.FIGURES: wrong}
             odds = None if wrong is None else default.CONTRADICTED_FIGURE
+            decided = decided and "values"
         if odds is not None and not unread:
             for field in others:
                 other = members.sentence(field, members.said(field, span, alone))
                 if other is not None:
                     odds = default.moved(odds, default.SHARES[field] * other, turns)
-        sentences.append(_Sentence(span, odds, said, unread))
+        sentences.append(_Sentence(span, odds, said, unread, decided))
     sentences = _with_figures(_of_many(sentences, lead, members.nli))
     return _with_citations(record, sentences) if lead == "contexts" else sentences
 
@@ -303,7 +329,9 @@ def _of_many(sentences: Sequence[_Sentence], lead: Field, nli: str) -> list[_Sen
 def _with_figures(sentences: Sequence[_Sentence]) -> list[_Sentence]:
     """Raise the log-odds of each sentence with a figure that the sources contradict."""
     return [
-        s._replace(odds=max(s.odds or 0.0, default.CONTRADICTED_FIGURE))
+        s._replace(
+            odds=max(s.odds or 0.0, default.CONTRADICTED_FIGURE), decided=s.decided and "values"
+        )
         if default.figures_contradicted(s.said)
         else s
         for s in sentences
@@ -368,7 +396,10 @@ def _judged_sentence(
     if said is None:
         return sentence
     odds = default.with_judge(sentence.odds, default.log_odds(said.risk), lead)
-    return sentence._replace(odds=odds, said={**sentence.said, default.JUDGE: said})
+    decided = sentence.decided and "judge"
+    return sentence._replace(
+        odds=odds, said={**sentence.said, default.JUDGE: said}, decided=decided
+    )
 
 
 def _weights(members: _Members, leads: Sequence[Field]) -> dict[str, float]:

@@ -64,6 +64,8 @@ LEXICAL = "lexical"
 JUDGE = "statement_judge"
 #: NLI model whose fits apply to models without fits of their own.
 MINI = "veridical-nli-mini"
+#: The member that reads passages of the sources.
+GROUNDING = "nli_grounding"
 #: The member that finds wrong words.
 WORDS = "spans"
 #: The member that compares figures.

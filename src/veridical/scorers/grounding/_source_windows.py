@@ -12,8 +12,11 @@ from veridical.claims.select import Screened, SourceWindow, screen
 from veridical.claims.select import source_windows as windows_of
 from veridical.core.evidence import Evidence
 from veridical.core.language_gate import LanguageGate
+from veridical.core.passage_verdicts import ENOUGH
 from veridical.core.records import Against, Record, Source
+from veridical.core.scores import DecidedBy
 from veridical.core.stated import need_statements, stated, stated_window
+from veridical.core.verdicts import Verdicts
 from veridical.text.spans import Span
 from veridical.text.statements import Statement
 
@@ -63,6 +66,33 @@ class Windowed:
             for i, of_groups in enumerate(self.readings)
             for reading in of_groups
         ]
+
+
+def decided_by(read: Windowed, verdicts: Verdicts) -> dict[int, DecidedBy]:
+    """Return the basis of each sentence of ``read``, by its start.
+
+    Args:
+        verdicts: those of :meth:`Windowed.pairs`, in order; NaN for a pair that was not read.
+    """
+    at = {pair: place for place, pair in enumerate(read.pairs())}
+    decided: dict[int, DecidedBy] = {}
+    for i, sentence in enumerate(read.sentences):
+        groups = [[at[read.pair(i, int(k))] for k in r.read] for r in read.readings[i]]
+        decided[sentence.start] = _basis(verdicts, groups, len(read.windows))
+    return decided
+
+
+def _basis(verdicts: Verdicts, groups: Sequence[Sequence[int]], windows: int) -> DecidedBy:
+    """Return the basis of a sentence with these places in ``verdicts``, by group."""
+    by_rules, entailment = verdicts.by_rules, verdicts.entailment
+    places = [place for group in groups for place in group]
+    unread = np.isnan(entailment)
+    if by_rules is not None and (by_rules | unread)[places].all():
+        return "rules"
+    skipped = [group for group in groups if unread[group].any()]
+    if skipped and all(np.nanmax(entailment[group]) >= ENOUGH for group in skipped):
+        return "first_passages"
+    return "near_passages" if skipped or len(places) < windows else "all_passages"
 
 
 def source_windows(

@@ -16,11 +16,11 @@ from veridical.core.protocols import LABELS
 from veridical.core.records import Against, Record
 from veridical.core.registry import scorer
 from veridical.core.scores import SHOWN, Score, Unit
-from veridical.core.stated import unit_of_each
+from veridical.core.stated import basis_key, unit_of_each
 from veridical.core.verdicts import Verdicts
 from veridical.errors import NotApplicable
 from veridical.scorers._most_about import most_about_of
-from veridical.scorers.grounding._source_windows import Windowed, source_windows
+from veridical.scorers.grounding._source_windows import Windowed, decided_by, source_windows
 from veridical.text.finding_kinds import finding_kind
 
 _ENTAILMENT, _NEUTRAL, _CONTRADICTION = range(len(LABELS))
@@ -86,13 +86,15 @@ async def nli_grounding(
     if risk == "contradiction" and not verdicts.contradicts:
         raise NotApplicable("the NLI model has no class for contradiction")
     judged = read_rows(read.pairs(), verdicts)
+    decided = evidence.once(basis_key(against, top), lambda: decided_by(read, verdicts))
     found = grounded_units(read, judged, evidence, risk)
     units = unit_of_each(record, [*found, *map(unread_unit, read.unread)])
     risks = [u.risk for u in units if u.risk is not None]
     if not risks:
         return gate.unread(read.sentences)
     largest = max(risks)
-    return Score.of(largest, raw=largest, units=units)
+    by = [decided[u.start] for u in found if u.risk is not None]
+    return Score.of(largest, raw=largest, units=units, decided=by)
 
 
 async def window_verdicts(read: Windowed, evidence: Evidence, top: int) -> Verdicts:
