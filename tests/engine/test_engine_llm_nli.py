@@ -1,4 +1,4 @@
-"""An LLM in the place of the NLI model, and MQAG by an LLM, through the engine."""
+"""An LLM as the NLI model, and MQAG by an LLM, through the engine."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_two_classes_are_enough_for_grounding_alone() -> None:
 
 @pytest.mark.parametrize("scorer", ["nli_grounding", "claims", "claims(nli='llm')"])
 def test_an_llm_is_asked_of_whole_passages_alone(scorer: str) -> None:
-    """An embedded model reads sentences besides; of an LLM each pair is a call to be paid for."""
+    """Expect one call: an embedded model also reads sentences, but each pair costs a call."""
     llm = FakeLlm(lambda request: "entailment")
     row = {"response": "It is in Mali.", "contexts": ["It is in Mali, they say. It is old."]}
     with Engine(llm=llm, processes=0, nli="mini" if "=" in scorer else "llm") as engine:
@@ -67,6 +67,44 @@ def test_an_llm_is_asked_of_whole_passages_alone(scorer: str) -> None:
     (score,) = result.scores.values()
     assert score.status == "scored"
     assert sum(llm.asked.values()) == 1
+
+
+#: About Mali: the nearest sentences of "It is in Mali." are in the first four.
+PASSAGES = [f"Part {i} says it is in Mali. The rest is old." for i in range(4)]
+APART = [f"Tea {i} is served at noon. Cakes are baked at one." for i in range(3)]
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize("scorer", ["nli_grounding", "claims"])
+def test_an_llm_reads_the_passages_that_can_matter_until_one_entails(
+    scorer: str, classes: int
+) -> None:
+    row = {"response": "It is in Mali.", "contexts": [*APART, *PASSAGES]}
+    every = len(row["contexts"])
+
+    def read(entailing: str, scorer: str) -> tuple[int, float | None]:
+        def follows(request: ChatRequest) -> str:
+            premise = str(request.messages[-1]["content"]).partition("Hypothesis")[0]
+            yes, no = ("Yes", "No") if classes == 2 else ("entailment", "neutral")
+            return yes if entailing in premise else no
+
+        llm = FakeLlm(follows)
+        with Engine(llm=llm, processes=0, nli=f"llm?classes={classes}") as engine:
+            planned = veridical.plan([row], scorer, engine=engine)["llm"]["calls"]
+            (result,) = veridical.check([row], scorer, engine=engine)
+        (score,) = result.scores.values()
+        calls = sum(llm.asked.values())
+        assert calls <= planned
+        return calls, score.risk
+
+    all_of_them = "nli_grounding(top=0)" if scorer == "nli_grounding" else "claims(select=all)"
+    calls, risk = read("Mali", scorer)
+    assert (calls, risk) == (1, read("Mali", all_of_them)[1])
+    late, risk = read("Part 3", scorer)
+    assert 1 < late <= len(PASSAGES)
+    assert (every, risk) == read("Part 3", all_of_them)
+    none, risk = read("nowhere", scorer)
+    assert (none, risk) == (len(PASSAGES), read("nowhere", all_of_them)[1])
 
 
 def test_an_unreadable_verdict_fails_its_record_and_no_other() -> None:

@@ -90,7 +90,7 @@ async def passage_verdicts(
             cannot be the best stay unread. Once the best entails by :data:`ENOUGH`, these are all
             others. Before, they are those without one of the :data:`TOGETHER` sentences nearest
             the statement. They are also those whose sentences, read alone, keep them below the best
-            whatever the whole yields.
+            whatever the whole yields; an LLM reads no sentences alone.
 
     Returns:
         A row of NaN for a pair that is not read.
@@ -100,7 +100,7 @@ async def passage_verdicts(
         ModelError: the model failed on a pair.
     """
     reading = _Reading(evidence, pairs, nli)
-    if alternatives and not evidence.nli_by_llm(nli):
+    if alternatives:
         optional = {place for places in alternatives for place in places[1:]}
         optional -= {places[0] for places in alternatives}
         first = [pair for i, pair in enumerate(pairs) if i not in optional]
@@ -121,6 +121,7 @@ class _Reading:
     ) -> None:
         self.contradicts = True
         self._evidence, self._nli = evidence, nli
+        self._by_llm = evidence.nli_by_llm(nli)
         self._named: dict[tuple[str, str], tuple[str, str]] = {}
         self._settled: dict[tuple[str, str], tuple[float, float, float]] = {}
         self._pairs = list(dict.fromkeys(pairs))
@@ -154,7 +155,7 @@ class _Reading:
         for pair in pairs:
             self._settle(pair)
         open_pairs = [p for p in dict.fromkeys(pairs) if p not in self._settled]
-        if not self._evidence.nli_by_llm(self._nli):
+        if not self._by_llm:
             self._alone |= {p: _alone(self._evidence, *p) for p in open_pairs}
         wholes = [self._named[p] for p in open_pairs]
         await self._ask([*wholes, *chain(*(self._alone.get(p, ()) for p in open_pairs))])
@@ -163,7 +164,7 @@ class _Reading:
         """Read, of each list whose first passage was read, the passages that can be the best."""
         lists = [places for places in alternatives if self._best(places) < ENOUGH]
         waiting = [self._near(places) for places in lists]
-        alone = [one for p in chain(*waiting) for one in self._alone[p]]
+        alone = [one for p in chain(*waiting) for one in self._alone.get(p, ())]
         if alone:
             await self._ask(alone)
         count = 1
@@ -216,8 +217,8 @@ class _Reading:
 
     def _near(self, places: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
         """Return the pairs after the first that contain one of the sentences nearest the statement,
-        and mark these sentences to be read alone. Return all pairs if no sentence shares a word
-        with it."""
+        and mark these sentences to be read alone, unless by an LLM. Return all pairs if no sentence
+        shares a word with it."""
         evidence, statement = self._evidence, places[0][1]
         of_each = {p: self._sentences(p) for p in places if p not in self._settled}
         texts = tuple(dict.fromkeys(chain(*of_each.values())))
@@ -229,7 +230,8 @@ class _Reading:
         for pair in places[1:]:
             if not self._is_read(pair):
                 held = [text for text in of_each[pair] if text in near]
-                self._alone[pair] = [(s, _named(*pair, s)) for s in held if s != pair[0]]
+                if not self._by_llm:
+                    self._alone[pair] = [(s, _named(*pair, s)) for s in held if s != pair[0]]
                 if held or not near:
                     kept.append(pair)
         return kept
@@ -252,7 +254,7 @@ class _Reading:
 
     def _most(self, pair: tuple[str, str]) -> float:
         """Return the upper bound of P(entailment), given the passage's sentences."""
-        return (1 + self._by_sentences(pair)) / 2 if self._alone[pair] else 1.0
+        return (1 + self._by_sentences(pair)) / 2 if self._alone.get(pair) else 1.0
 
 
 def best_and_about(judged: Floats, about: int) -> tuple[Floats, int]:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
 
-from veridical.core.messages import ChatRequest, LlmError
+from veridical.core.messages import ChatRequest, LlmError, Reply
 from veridical.core.model_names import ModelName
 from veridical.core.protocols import LABELS
 from veridical.core.verdicts import Verdicts
@@ -81,13 +82,21 @@ class LlmNli:
         """
         distinct = list(dict.fromkeys(p for p in pairs if p[0] != p[1]))
         requests = [self._request(*pair, by_token) for pair in distinct]
-        verdicts = await ask_all(chat, requests, [self._prompt] * len(requests))
+
+        async def ask(asked: Sequence[ChatRequest]) -> list[Reply]:
+            """Call ``chat``; in a dry run nothing follows, so no pair makes another superfluous."""
+            return await chat([r if r.verdict is None else self._neutral(r) for r in asked])
+
+        verdicts = await ask_all(ask, requests, [self._prompt] * len(requests))
         known = {pair: self._row(v) for pair, v in zip(distinct, verdicts, strict=True)}
         itself = [1.0, 0.0, 0.0]
         table = np.array([known.get((p, h), itself) for p, h in pairs], np.float64)
         return Verdicts(
             table.reshape(len(pairs), len(LABELS)).round(_PROBABILITY_DECIMALS), self.contradicts
         )
+
+    def _neutral(self, request: ChatRequest) -> ChatRequest:
+        return replace(request, verdict="neutral" if self.contradicts else "No")
 
     def _request(self, premise: str, hypothesis: str, by_token: bool) -> ChatRequest:
         parts: dict[str, Any] = {"premise": premise, "hypothesis": hypothesis}
