@@ -216,9 +216,11 @@ class _Reading:
         self._said.update(zip(asked, verdicts.probabilities, strict=True))
 
     def _near(self, places: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
-        """Return the pairs after the first that contain one of the sentences nearest the statement,
-        and mark these sentences to be read alone, unless by an LLM. Return all pairs if no sentence
-        shares a word with it."""
+        """Return the pairs after the first that contain one of the sentences nearest the statement.
+
+        Mark these sentences to be read alone, unless by an LLM. Return all pairs if no sentence
+        shares a word with the statement.
+        """
         evidence, statement = self._evidence, places[0][1]
         of_each = {p: self._sentences(p) for p in places if p not in self._settled}
         texts = tuple(dict.fromkeys(chain(*of_each.values())))
