@@ -408,7 +408,7 @@ def check(
         scorers: ``"cosine, ngram(n=2)"``, or a list of such; default: those of ``preset``.
         preset: ``auto``: the few scorers that make the verdict, with an LLM including a judge.
             ``all``: every scorer that the fields allow; those that call an LLM only if one is
-            named. ``fast``: model-free scorers.
+            named. ``fast``: model-free scorers, without a verdict.
         prior: expected share of wrong answers, over 0 and under 1. It shifts the default's risks
             by odds, not its verdicts; None is 0.5.
         strictness: operating point of the verdicts: ``low`` flags least, ``high`` flags most.

@@ -40,7 +40,7 @@ class RunOptions(Options):
     preset: str = option(
         "auto",
         "Set of scorers. auto: the default ensemble, with --llm a judge; all: every applicable "
-        "scorer; fast: scorers without a model.",
+        "scorer; fast: scorers without a model, which give a risk and no verdict.",
         Group.SCORING,
     )
     prior: float | None = option(
