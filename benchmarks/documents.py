@@ -6,6 +6,8 @@
 The first ``--answers`` rows of each of ``--parts`` are checked by the checkout ``--before`` (exact
 and in 8 bits) and by this one. Each runs in a process of its own, twice by turns, and nothing is
 stored; of the two runs the quicker counts. Verdicts and risks are compared with those of the first.
+SummaC-ZS (``summac_zs``) reads the same answers by the same NLI model.
+
 ``--torch`` names an interpreter with torch and transformers. It times the forwards of MiniCheck
 (Flan-T5-large, pieces of 500 words by sentences) and HHEM (T5-base, the whole) on 8 of the answers.
 Their weights are random, as time does not depend on them.
@@ -43,18 +45,19 @@ from servers import Running, running
 
 #: News, meetings and web pages: claims and summaries of long texts.
 DOCUMENTS = ["factcc_dev", "frank_dev", "summedits_qmsumm_train", "wice_tokens_train"]
+SUMMAC = "SummaC-ZS"
 ROOT = Path(__file__).parents[1]
 PEERS = ROOT / "benchmarks" / "peers" / "document_checkers.py"
 #: Code of a process: read rows, check them, print time, tokens and memory.
 CHECK = """
 import json, resource, sys, time
 import veridical
-rows, precision = json.load(open(sys.argv[1])), sys.argv[2]
+rows, precision, scorers = json.load(open(sys.argv[1])), sys.argv[2], sys.argv[3] or None
 with veridical.Engine(precision=precision, processes=0, store=None) as engine:
-    list(veridical.check(rows[:1], engine=engine))
+    list(veridical.check(rows[:1], scorers, engine=engine))
     before = sum(w.tokens for w in engine.work().values())
     wall, spent = time.perf_counter(), time.process_time()
-    found = list(veridical.check(rows, engine=engine))
+    found = list(veridical.check(rows, scorers, engine=engine))
     wall, spent = time.perf_counter() - wall, time.process_time() - spent
     tokens = sum(w.tokens for w in engine.work().values()) - before
 print(json.dumps({
@@ -94,10 +97,10 @@ def code_of(source: Path) -> str:
     return os.pathsep.join([str(source / "src"), str(source / "packages/veridical-lab/src")])
 
 
-def run(source: Path, rows: Path, precision: str) -> Run:
-    """Run the default once by the code in ``source``."""
+def run(source: Path, rows: Path, precision: str, scorers: str = "") -> Run:
+    """Run ``scorers``, by default the package's default, by the code in ``source``."""
     done = subprocess.run(
-        [sys.executable, "-c", CHECK, str(rows), precision],
+        [sys.executable, "-c", CHECK, str(rows), precision, scorers],
         env={**os.environ, "PYTHONPATH": code_of(source)},
         stdout=subprocess.PIPE,
         text=True,
@@ -121,13 +124,18 @@ def compared(rows: list[dict[str, Any]], before: Path | None, scratch: Path) -> 
     """Print the table of ways."""
     path = scratch / "rows.json"
     path.write_text(json.dumps(rows))
-    ways = [("now", ROOT, "auto"), ("now, exact", ROOT, "exact")]
+    ways = [
+        ("now", ROOT, "auto", ""),
+        ("now, exact", ROOT, "exact", ""),
+        (SUMMAC, ROOT, "auto", "summac_zs"),
+    ]
     if before is not None:
-        ways = [("before, exact", before, "exact"), ("before, 8-bit", before, "auto"), *ways]
+        earlier = [("before, exact", before, "exact", ""), ("before, 8-bit", before, "auto", "")]
+        ways = [*earlier, *ways]
     runs: dict[str, Run] = {}
     for _ in range(2):
-        for name, source, precision in ways:
-            one = run(source, path, precision)
+        for name, source, precision, scorers in ways:
+            one = run(source, path, precision, scorers)
             if name not in runs or one["wall"] < runs[name]["wall"]:
                 runs[name] = one
     base = next(iter(runs.values()))
@@ -137,10 +145,11 @@ def compared(rows: list[dict[str, Any]], before: Path | None, scratch: Path) -> 
     print("| | seconds | times as fast | tokens an answer | MB | same verdict | AUROC |")
     print("|---|---|---|---|---|---|---|")
     for name, one in runs.items():
-        same = np.mean([a == b for a, b in zip(one["verdicts"], base["verdicts"], strict=True)])
+        agree = np.mean([a == b for a, b in zip(one["verdicts"], base["verdicts"], strict=True)])
+        same = "" if name == SUMMAC else f"{agree:.1%}"
         print(
             f"| {name} | {one['wall']:.1f} | {base['wall'] / one['wall']:.2f} | "
-            f"{one['tokens'] / len(rows):.0f} | {one['memory']:.0f} | {same:.1%} | "
+            f"{one['tokens'] / len(rows):.0f} | {one['memory']:.0f} | {same} | "
             f"{area(labels, one['risks']):.3f} |"
         )
 
