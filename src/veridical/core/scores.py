@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, TypeVar, get_args
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -182,18 +182,17 @@ class Score(BaseModel):
         *,
         raw: float | dict[str, Any] | None = None,
         units: Sequence[Unit] = (),
-        decided: Iterable[DecidedBy] = (),
+        decided: Sequence[DecidedBy] = (),
     ) -> Score:
         """Make a scored result; ``raw`` defaults to the risk.
 
         Args:
             decided: basis of each statement, in any order.
         """
-        count = Counter(decided)
         return cls(
             risk=risk,
             raw=risk if raw is None else raw,
-            statements={by: count[by] for by in get_args(DecidedBy) if count[by]} or None,
+            statements=_counted(decided) if decided else None,
             units=tuple(units),
         )
 
@@ -204,6 +203,11 @@ class Score(BaseModel):
     @classmethod
     def failed(cls, reason: str) -> Score:
         return cls(risk=None, status="failed", reason=reason)
+
+
+def _counted(decided: Sequence[DecidedBy]) -> dict[DecidedBy, int]:
+    count = Counter(decided)
+    return {by: count[by] for by in get_args(DecidedBy) if by in count}
 
 
 _DUMP = Score.__pydantic_serializer__.to_json
