@@ -152,8 +152,10 @@ def flags(*classes: type[Options], unsaid: bool = False) -> Callable[[type[Made]
         for name in own:
             said = vars(cls).get(name, ...)
             said = said if isinstance(said, _Flag) else _Flag(default=said)
-            told = (one for one in classes if name in names_of(one) and declared(one, name).help)
-            of = next(told, None)
+            described = (
+                one for one in classes if name in names_of(one) and declared(one, name).help
+            )
+            of = next(described, None)
             if of is not None:
                 said = said.completed_by(declared(of, name), getattr(of, name))
             setattr(cls, name, _field(said))
@@ -245,10 +247,10 @@ def _parameter(spec: Field[Any], hint: Any) -> inspect.Parameter:
         default = default if default in (None, inspect.Parameter.empty) else hint(default)
         hint = hint | None if default is None else hint
     if said.argument:
-        told = typer.Argument(help=said.help, metavar=said.metavar)
+        parameter = typer.Argument(help=said.help, metavar=said.metavar)
     else:
         called = said.called or (f"--{spec.name.replace('_', '-')}" if _is_switch(hint) else "")
-        told = typer.Option(
+        parameter = typer.Option(
             *filter(None, [called]),
             help=said.help,
             min=said.least,
@@ -260,7 +262,7 @@ def _parameter(spec: Field[Any], hint: Any) -> inspect.Parameter:
         spec.name,
         inspect.Parameter.KEYWORD_ONLY,
         default=default,
-        annotation=operator.getitem(Annotated, (hint, told)),
+        annotation=operator.getitem(Annotated, (hint, parameter)),
     )
 
 

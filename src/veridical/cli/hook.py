@@ -74,7 +74,7 @@ def claude_code(options: HookOptions) -> int:
     }
     result = turn.check(**chosen, **keywords_of(options, EngineOptions))
     if result.verdict in bad:
-        print(turn.told(result, bad), file=sys.stderr)
+        print(turn.message(result, bad), file=sys.stderr)
         return 2
     if result.verdict == "unchecked" and result.reason != "no_statement":
         note = f"veridical: the answer was not checked. {result.why_unchecked}"

@@ -85,8 +85,8 @@ def _scale_table(scale: dict[str, Any], console: Console) -> None:
     for name in (*figures, *money):
         table.add_column(name, justify="right", no_wrap=True)
     for c in choices:
-        told = [c[k] for k in figures.values()] + [c["cost"][k] for k in money.values()]
-        table.add_row(escape(c["name"]), *map(_figure, told))
+        values = [c[k] for k in figures.values()] + [c["cost"][k] for k in money.values()]
+        table.add_row(escape(c["name"]), *map(_figure, values))
     console.print(table)
     for text in scale_lines(scale):
         console.print(text, markup=False)

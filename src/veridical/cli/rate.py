@@ -79,13 +79,13 @@ def rate(options: RateOptions) -> int:
     try:
         if not service.is_done():
             _label(service, options)
-        told = service.estimate()
+        estimate = service.estimate()
     finally:
         service.close()
     with opened(options.json_path) as out:
         if out is not None:
-            out.write(json.dumps(told) + "\n")
-    print("\n".join(lines(told)), file=sys.stderr if options.json_path == "-" else sys.stdout)
+            out.write(json.dumps(estimate) + "\n")
+    print("\n".join(lines(estimate)), file=sys.stderr if options.json_path == "-" else sys.stdout)
     return 0
 
 
@@ -118,31 +118,31 @@ def _once(do: Callable[[], None]) -> Callable[[], None]:
     return call
 
 
-def lines(told: dict[str, Any]) -> list[str]:
+def lines(found: dict[str, Any]) -> list[str]:
     """Describe the estimate."""
-    if told["rate"] is None:
+    if found["rate"] is None:
         return ["no answer is labelled: the rate is between 0 % and 100 %"]
     out = [
-        f"hallucinated: {_share(told['rate'])} of {told['n_total']:,} answers, 95 % interval "
-        f"{_share(told['ci_low'])} to {_share(told['ci_high'])}",
-        f"from {told['n']:,} labelled answers, {told['n_hallucinated']:,} of them hallucinated; "
-        f"equivalent to {told['effective']:.0f} random answers",
+        f"hallucinated: {_share(found['rate'])} of {found['n_total']:,} answers, 95 % interval "
+        f"{_share(found['ci_low'])} to {_share(found['ci_high'])}",
+        f"from {found['n']:,} labelled answers, {found['n_hallucinated']:,} of them hallucinated; "
+        f"equivalent to {found['effective']:.0f} random answers",
     ]
-    if told["undecided"]:
+    if found["undecided"]:
         out.append(
-            f"annotators disagree on {told['undecided']:,} of them, which count as hallucinated "
+            f"annotators disagree on {found['undecided']:,} of them, which count as hallucinated "
             "until adjudicated (veridical review RUN)"
         )
-    for field, groups in told["groups"].items():
+    for field, groups in found["groups"].items():
         out.append(f"by {field}:")
         out += [
             f"  {name[:40]}: {_share(g['rate'])} [{_share(g['ci_low'])}, {_share(g['ci_high'])}], "
             f"{g['n']} labels of {g['n_total']:,} answers"
             for name, g in groups.items()
         ]
-    width = told["ci_high"] - told["ci_low"]
-    if told["more"]:
-        more = ", ".join(f"{m['labels']} more {_share(m['width'])}" for m in told["more"])
+    width = found["ci_high"] - found["ci_low"]
+    if found["more"]:
+        more = ", ".join(f"{m['labels']} more {_share(m['width'])}" for m in found["more"])
         out.append(f"the interval is {_share(width)} wide; with labels like these: {more}")
     return out
 

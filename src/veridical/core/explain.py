@@ -190,25 +190,25 @@ def pieces(
         yield from _sentence(shown, piece, width)
 
 
-def plain(told: Iterable[StyledPiece]) -> str:
-    """Return the text of the pieces without styles."""
-    return "".join(piece.text for piece in told)
+def plain(styled: Iterable[StyledPiece]) -> str:
+    """Return the text of pieces without styles."""
+    return "".join(piece.text for piece in styled)
 
 
-def ansi(told: Iterable[StyledPiece]) -> str:
-    """Return the pieces as text with ANSI colour codes."""
+def ansi(styled: Iterable[StyledPiece]) -> str:
+    """Return pieces as text with ANSI colour codes."""
     return "".join(
-        f"\x1b[{_ANSI[style]}m{text}\x1b[0m" if style in _ANSI else text for style, text in told
+        f"\x1b[{_ANSI[style]}m{text}\x1b[0m" if style in _ANSI else text for style, text in styled
     )
 
 
-def as_html(told: Iterable[StyledPiece]) -> str:
-    """Return the pieces as one HTML element that needs no style sheet, script or address."""
+def as_html(styled: Iterable[StyledPiece]) -> str:
+    """Return pieces as one HTML element that needs no style sheet, script or address."""
     inside = "".join(
         f'<span style="{CSS[style]}">{html.escape(text)}</span>'
         if style in CSS
         else html.escape(text)
-        for style, text in told
+        for style, text in styled
     )
     return f'<pre style="white-space:pre-wrap;margin:0">{inside}</pre>'
 

@@ -37,8 +37,8 @@ class Failure:
         things = "row" if self.kind == "row" else "score"
         where = f"{self.name}: " if self.name else ""
         plural = "" if self.count == 1 else "s"
-        told = harmless(f"{self.count:,} {things}{plural} failed: {where}{self.cause}")
-        return cut(told, 2 * SHOWN)
+        text = harmless(f"{self.count:,} {things}{plural} failed: {where}{self.cause}")
+        return cut(text, 2 * SHOWN)
 
 
 class Failures:

@@ -50,7 +50,7 @@ class AgentTurn:
             self.answer, question=self.question, contexts=self.contexts or None, **options
         )
 
-    def told(self, result: Result, bad: Iterable[Verdict]) -> str:
+    def message(self, result: Result, bad: Iterable[Verdict]) -> str:
         """Return the message to the agent about a rejected answer."""
         shown = result.shown()
         wrong = [piece for piece in shown.sentences if piece.verdict in bad]

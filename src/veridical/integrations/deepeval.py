@@ -42,10 +42,11 @@ def deepeval_metric(threshold: float = 0.5, **options: Any) -> BaseMetric:
             return self._take(await acheck_one(test_case.actual_output or "", **fields, **options))
 
         def _take(self, result: Result) -> float:
-            told = judgement(result)
-            self.score, self.reason, self.skipped, self.error = told.score, told.reason, False, None
-            self.success = told.passed and told.score >= threshold
-            return told.score
+            judged = judgement(result)
+            self.score, self.reason = judged.score, judged.reason
+            self.skipped, self.error = False, None
+            self.success = judged.passed and judged.score >= threshold
+            return judged.score
 
         def is_successful(self) -> bool:
             return bool(self.success)

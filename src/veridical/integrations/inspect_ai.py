@@ -35,10 +35,12 @@ def risk(**options: Any) -> Scorer:
             reference = [text for text in target if text.strip()]
             fields = {**fields, "reference": fields.get("reference", reference)}
         answer = state.output.completion
-        told = judgement(await acheck_one(answer, **fields, **options))
-        metadata = {"verdict": told.label}
-        if told.value is None or not told.checked:
-            return Score.unscored(answer=answer, explanation=told.reason, metadata=metadata)
-        return Score(value=told.value, answer=answer, explanation=told.reason, metadata=metadata)
+        judged = judgement(await acheck_one(answer, **fields, **options))
+        metadata = {"verdict": judged.label}
+        if judged.value is None or not judged.checked:
+            return Score.unscored(answer=answer, explanation=judged.reason, metadata=metadata)
+        return Score(
+            value=judged.value, answer=answer, explanation=judged.reason, metadata=metadata
+        )
 
     return score

@@ -53,18 +53,18 @@ def langchain_middleware(
                 return None
             return self._act(state["messages"], judgement(await acheck_one(**fields, **options)))
 
-        def _act(self, messages: Sequence[Any], told: Judgement) -> dict[str, Any]:
+        def _act(self, messages: Sequence[Any], judged: Judgement) -> dict[str, Any]:
             answer = messages[-1]
-            note = {"verdict": told.label, "risk": told.value, "reason": told.reason}
+            note = {"verdict": judged.label, "risk": judged.value, "reason": judged.reason}
             more = {**answer.additional_kwargs, "veridical": note}
             marked = answer.model_copy(update={"additional_kwargs": more})
-            bad = told.checked and not told.passed
+            bad = judged.checked and not judged.passed
             if bad and on_fail == "block":
                 marked = marked.model_copy(update={"content": BLOCKED})
             asked = sum("veridical" in getattr(m, "additional_kwargs", {}) for m in messages)
             if bad and on_fail == "retry" and asked < 2 * retries:
                 again = HumanMessage(
-                    f"A check of your answer found: {told.reason}. Answer again, following the "
+                    f"A check of your answer found: {judged.reason}. Answer again, following the "
                     "sources.",
                     additional_kwargs={"veridical": {"retry": True}},
                 )

@@ -46,19 +46,19 @@ def push_to_langfuse(
         where = {
             "trace_id": push.places[trace],
             "observation_id": push.places.get(observation),
-            "comment": push.told.reason if explain else None,
+            "comment": push.judgement.reason if explain else None,
         }
         client.create_score(
             name=f"{name}_verdict",
-            value=push.told.label,
+            value=push.judgement.label,
             data_type="CATEGORICAL",
             score_id=push.id(f"{name}_verdict"),
             **where,
         )
-        if push.told.value is not None and push.told.checked:
+        if push.judgement.value is not None and push.judgement.checked:
             client.create_score(
                 name=name,
-                value=push.told.value,
+                value=push.judgement.value,
                 data_type="NUMERIC",
                 score_id=push.id(name),
                 **where,

@@ -40,16 +40,16 @@ def llama_index_evaluator(**options: Any) -> BaseEvaluator:
             found = await acheck_one(
                 response or "", question=query, contexts=texts_of(contexts) or None, **options
             )
-            told = judgement(found)
+            judged = judgement(found)
             return EvaluationResult(
                 query=query,
                 response=response,
                 contexts=contexts,
-                passing=told.passed,
-                score=told.score if told.checked else None,
-                feedback=told.reason,
-                invalid_result=not told.checked,
-                invalid_reason=None if told.checked else told.reason,
+                passing=judged.passed,
+                score=judged.score if judged.checked else None,
+                feedback=judged.reason,
+                invalid_result=not judged.checked,
+                invalid_reason=None if judged.checked else judged.reason,
             )
 
     return VeridicalEvaluator()

@@ -92,12 +92,12 @@ def server(engine: Engine, retriever: Retriever | None = None, **options: Any) -
         risk (0 best, 1 worst). Lists the sentences that are not supported, the worst first, with
         the closest source text.
         """
-        return told(await judged(answer, sources, question))
+        return as_json(await judged(answer, sources, question))
 
     @served.tool(structured_output=False)  # type: ignore[untyped-decorator]
     async def find_support(claim: Claim, sources: Sources) -> str:
         """Find the passages of the sources that support or contradict a claim."""
-        return told(await judged(claim, sources, None), only_bad=False)
+        return as_json(await judged(claim, sources, None), only_bad=False)
 
     @served.tool(structured_output=False)  # type: ignore[untyped-decorator]
     async def search_corpus(query: Query) -> str:
@@ -115,7 +115,7 @@ def server(engine: Engine, retriever: Retriever | None = None, **options: Any) -
     return served
 
 
-def told(result: Result, *, only_bad: bool = True) -> str:
+def as_json(result: Result, *, only_bad: bool = True) -> str:
     """Return a result as JSON.
 
     Args:
@@ -136,9 +136,9 @@ def told(result: Result, *, only_bad: bool = True) -> str:
         }
         for piece in sorted(shown.sentences, key=lambda piece: -(piece.risk or 0.0))
     ]
-    told = [s for s in sentences if not only_bad or s["verdict"] != "supported"]
+    listed = [s for s in sentences if not only_bad or s["verdict"] != "supported"]
     head["statements"] = len(sentences)
-    return bounded(head, "sentences", told)
+    return bounded(head, "sentences", listed)
 
 
 def _evidence(item: ShownSource) -> dict[str, Any]:

@@ -38,9 +38,9 @@ def mlflow_scorer(name: str = "veridical", **options: Any) -> Scorer:
         expectations: Any = None,
         trace: Trace | None = None,
     ) -> list[Feedback]:
-        told = expectations if isinstance(expectations, Mapping) else {}
-        more = {"reference": told.get("expected_response"), "contexts": _retrieved(trace)}
-        fields = fields_of(inputs, told, more)
+        expected = expectations if isinstance(expectations, Mapping) else {}
+        more = {"reference": expected.get("expected_response"), "contexts": _retrieved(trace)}
+        fields = fields_of(inputs, expected, more)
         judged = judgement(check_one(_answer(outputs), **fields, **options))
         known = judged.value is not None and judged.checked
         return [

@@ -39,15 +39,15 @@ def emit_evaluation(
         explain: add the reason, which quotes the answer and its sources.
         provider: default: the global one.
     """
-    told = judgement(result)
+    judged = judgement(result)
     attributes: dict[str, Any] = {
         "gen_ai.evaluation.name": "veridical",
-        "gen_ai.evaluation.score.label": told.label,
+        "gen_ai.evaluation.score.label": judged.label,
     }
-    if told.value is not None and told.checked:
-        attributes["gen_ai.evaluation.score.value"] = told.value
+    if judged.value is not None and judged.checked:
+        attributes["gen_ai.evaluation.score.value"] = judged.value
     if explain:
-        attributes["gen_ai.evaluation.explanation"] = told.reason
+        attributes["gen_ai.evaluation.explanation"] = judged.reason
     if response_id is not None:
         attributes["gen_ai.response.id"] = response_id
     if result.reason == "failed":

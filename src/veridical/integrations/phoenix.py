@@ -43,14 +43,14 @@ def push_to_phoenix(
         client = NewClient()
     count = 0
     for push in pushes(results, span):
-        told = push.told
+        judged = push.judgement
         client.spans.add_span_annotation(
             span_id=push.places[span],
             annotation_name=name,
             annotator_kind="CODE",
-            label=told.label,
-            score=told.value if told.checked else None,
-            explanation=told.reason if explain else None,
+            label=judged.label,
+            score=judged.value if judged.checked else None,
+            explanation=judged.reason if explain else None,
             identifier=push.id(name),
             sync=True,
         )

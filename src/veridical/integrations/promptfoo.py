@@ -32,11 +32,11 @@ def get_assert(output: str, context: Mapping[str, Any]) -> dict[str, Any]:
     threshold = float(options.pop("threshold", 0.0))
     variables = context.get("vars") or {}
     fields = fields_of(variables, {"prompt": context.get("prompt")})
-    told = judgement(check_one(str(output), **fields, **options))
-    named = {} if told.value is None else {"risk": told.value}
+    judged = judgement(check_one(str(output), **fields, **options))
+    named = {} if judged.value is None else {"risk": judged.value}
     return {
-        "pass": told.passed and told.score >= threshold,
-        "score": told.score,
-        "reason": told.reason,
+        "pass": judged.passed and judged.score >= threshold,
+        "score": judged.score,
+        "reason": judged.reason,
         "namedScores": named,
     }

@@ -26,7 +26,7 @@ class Push(NamedTuple):
     """
 
     places: dict[str, str]
-    told: Judgement
+    judgement: Judgement
     identity: str
 
     def id(self, name: str) -> str:

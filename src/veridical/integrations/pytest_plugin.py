@@ -79,7 +79,7 @@ class AnswerChecker:
 
     def _judge(self, result: Result, wanted: str, answer: str, question: str | None) -> None:
         __tracebackhide__ = True
-        from veridical.integrations.words import told
+        from veridical.integrations.words import lines_of
 
         if self._item is not None:
             facts = {"verdict": result.verdict, "risk": result.risk}
@@ -87,7 +87,7 @@ class AnswerChecker:
                 (f"veridical_{name}", value) for name, value in facts.items() if value is not None
             ]
         if result.verdict != wanted:
-            lines = "\n  ".join(told(result, answer, question))
+            lines = "\n  ".join(lines_of(result, answer, question))
             raise AssertionError(f"the answer is not {wanted}:\n  {lines}")
 
 

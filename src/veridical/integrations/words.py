@@ -20,7 +20,7 @@ def headline(result: Result) -> str:
     return f"{result.verdict}{risk}"
 
 
-def told(result: Result, response: str, question: str | None = None) -> Iterator[str]:
+def lines_of(result: Result, response: str, question: str | None = None) -> Iterator[str]:
     """Yield the lines of a result.
 
     These are the headline, the reason of a missing verdict, the question, the worst sentence (or

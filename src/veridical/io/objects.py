@@ -239,7 +239,7 @@ def below(address: str) -> Iterator[str]:
             for some in s3.objects(prefix.bucket).list(prefix.key or None)
             for entry in some
         ]
-    found = {key: told[0] for key in sorted(keys) if (told := _format_of(key)) is not None}
+    found = {key: form[0] for key in sorted(keys) if (form := _format_of(key)) is not None}
     found = {key: format for key, format in found.items() if format in ("parquet", *LINES)}
     if not found:
         raise UsageError(f"{prefix}/: there are no Parquet, JSON Lines, CSV or TSV files")

@@ -74,17 +74,17 @@ def _span(span: Any, where: str, system: bool) -> Iterator[Row]:
         place = f"{inside}events[{i}]"
         if not isinstance(event, dict):
             raise RowProblem(f"must be an object, got {shown(event)}", place)
-        told = _attributes(event.get("attributes"), f"{place}.attributes")
+        event_values = _attributes(event.get("attributes"), f"{place}.attributes")
         body = event.get("body")
         if isinstance(body, dict):
-            told = {**told, **_attributes(body, f"{place}.body")}
+            event_values = {**event_values, **_attributes(body, f"{place}.body")}
         for key in ("gen_ai.input.messages", "gen_ai.output.messages", "gen_ai.prompt"):
-            if key in told:
-                attributes.setdefault(key, told[key])
+            if key in event_values:
+                attributes.setdefault(key, event_values[key])
         for key in ("gen_ai.system_instructions", "gen_ai.completion"):
-            if key in told:
-                attributes.setdefault(key, told[key])
-        one_by_one += _event_message(str(event.get("name", "")), told)
+            if key in event_values:
+                attributes.setdefault(key, event_values[key])
+        one_by_one += _event_message(str(event.get("name", "")), event_values)
     found = _of_attributes(attributes, f"{inside}attributes") or one_by_one
     if not any(m.get("role") == "assistant" for m in found):
         return
@@ -219,8 +219,8 @@ def _of_parts(message: Any, where: str, role: str = "user") -> Iterator[Message]
         else:
             content.append(part)
     if content or calls or not results:
-        told: Message = {"role": "assistant" if whose == "model" else whose, "content": content}
-        yield {**told, "tool_calls": calls} if calls else told
+        own: Message = {"role": "assistant" if whose == "model" else whose, "content": content}
+        yield {**own, "tool_calls": calls} if calls else own
     for result in results:
         name = message.get("name")
         yield {**result, "name": name} if isinstance(name, str) else result
@@ -235,18 +235,18 @@ _EVENTS = {
 }
 
 
-def _event_message(name: str, told: Mapping[str, Any]) -> Iterator[Message]:
+def _event_message(name: str, event_values: Mapping[str, Any]) -> Iterator[Message]:
     role = _EVENTS.get(name)
     if role is None:
         return
-    inner = decoded(told.get("message"))
-    body = inner if isinstance(inner, dict) else told
+    inner = decoded(event_values.get("message"))
+    body = inner if isinstance(inner, dict) else event_values
     message: Message = {"role": role, "content": decoded(body.get("content"))}
     if role != "tool" and isinstance(message["content"], dict):
         message["content"] = [message["content"]]
     if role == "tool":
-        message["tool_call_id"] = told.get("id")
-        message["name"] = told.get("name")
+        message["tool_call_id"] = event_values.get("id")
+        message["name"] = event_values.get("name")
     calls = decoded(body.get("tool_calls"))
     if isinstance(calls, list):
         message["tool_calls"] = calls

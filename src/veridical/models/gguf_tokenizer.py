@@ -37,8 +37,8 @@ def read_tokenizer(file: Gguf) -> Any:
     from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, normalizers, processors
     from tokenizers import pre_tokenizers as cuts
 
-    told = file.metadata
-    kind, cut = told.get("tokenizer.ggml.model"), told.get("tokenizer.ggml.pre")
+    metadata = file.metadata
+    kind, cut = metadata.get("tokenizer.ggml.model"), metadata.get("tokenizer.ggml.pre")
     named = isinstance(kind, str) and isinstance(cut, str)  # a file may have arrays
     if not named or kind != "gpt2" or cut not in _CUTS:
         raise ModelError(
@@ -63,7 +63,7 @@ def read_tokenizer(file: Gguf) -> Any:
     if cut == "qwen2":
         made.normalizer = normalizers.NFC()
     made.decoder = decoders.ByteLevel()
-    kinds = _numbers(told.get("tokenizer.ggml.token_type"), len(tokens))
+    kinds = _numbers(metadata.get("tokenizer.ggml.token_type"), len(tokens))
     for wanted in (_CONTROL, _USER_DEFINED):
         made.add_tokens(
             [
@@ -73,7 +73,7 @@ def read_tokenizer(file: Gguf) -> Any:
             ]
         )
     bos = token_id(file, "bos")
-    if bos is not None and told.get("tokenizer.ggml.add_bos_token", cut in _BEGINS) is True:
+    if bos is not None and metadata.get("tokenizer.ggml.add_bos_token", cut in _BEGINS) is True:
         try:
             made.post_processor = processors.TemplateProcessing(
                 single=f"{tokens[bos]} $A", special_tokens=[(tokens[bos], bos)]

@@ -39,20 +39,20 @@ def outcome(summary: Summary) -> str:
     total, verdicts, unchecked = summary.records, summary.verdicts, summary.unchecked
     if not total:
         return "No answer could be read."
-    told = _of_verdicts(summary, _BAD)
-    told += _of_verdicts(summary, _UNCLEAR)
+    parts = _of_verdicts(summary, _BAD)
+    parts += _of_verdicts(summary, _UNCLEAR)
     if n := unchecked["missed_answer"]:
         says = "says" if n == 1 else "say"
-        told.append(f"{n} {says} that the sources lack the answer, although one has it")
+        parts.append(f"{n} {says} that the sources lack the answer, although one has it")
     blind = verdicts["unchecked"] - unchecked["no_statement"] - unchecked["missed_answer"]
     if blind:
         causes = [cause for cause in _UNCHECKED if unchecked[cause]]
         why = f" {_UNCHECKED[causes[0]]}" if len(causes) == 1 else ""
-        told.append(f"{blind} could not be checked{why}")
+        parts.append(f"{blind} could not be checked{why}")
     if unchecked["no_statement"]:
-        told.append(f"{unchecked['no_statement']} made no statement")
-    told += _of_verdicts(summary, _GOOD)
-    count, _, rest = told[0].partition(" ")
+        parts.append(f"{unchecked['no_statement']} made no statement")
+    parts += _of_verdicts(summary, _GOOD)
+    count, _, rest = parts[0].partition(" ")
     answers = "answer" if total == 1 else "answers"
     if int(count) == total:
         head = f"The only answer {rest}" if total == 1 else f"All {total} {answers} {rest}"
@@ -62,8 +62,8 @@ def outcome(summary: Summary) -> str:
         head = head.replace("All ", "None of the ", 1).replace("could not be", "could be", 1)
     if n := summary.invisible:
         what = "1 answer has" if n == 1 else f"{n} answers have"
-        told.append(f"{what} invisible characters, which were not judged")
-    return "; ".join([head, *told[1:]]) + "."
+        parts.append(f"{what} invisible characters, which were not judged")
+    return "; ".join([head, *parts[1:]]) + "."
 
 
 def _of_verdicts(summary: Summary, words: Mapping[str, tuple[str, str, str]]) -> list[str]:

@@ -79,8 +79,8 @@ def cards(summary: Mapping[str, Any]) -> list[Card]:
         return []
     total = sum(verdicts.values())
     return [
-        Card(name, *told, int(verdicts[name]), 100 * verdicts[name] / total)
-        for name, told in VERDICTS.items()
+        Card(name, *texts, int(verdicts[name]), 100 * verdicts[name] / total)
+        for name, texts in VERDICTS.items()
         if verdicts.get(name)
     ]
 
@@ -90,7 +90,7 @@ def meaning(summary: Mapping[str, Any]) -> list[str]:
     facts. The list is empty if no record has a risk."""
     if not _scored(summary):
         return []
-    return [str(told) for told in summary.get("meaning") or MEANING]
+    return [str(text) for text in summary.get("meaning") or MEANING]
 
 
 def banner(summary: Mapping[str, Any]) -> Banner | None:
@@ -116,8 +116,8 @@ def banner(summary: Mapping[str, Any]) -> Banner | None:
     if not records:
         return Banner("bad", "There is no valid record in this run.", points)
     if _is_old(summary):
-        told = "An earlier version scored this run, and gave no verdicts: check again to have them."
-        return Banner("bad" if low else "warn", told, points)
+        text = "An earlier version scored this run, and gave no verdicts: check again to have them."
+        return Banner("bad" if low else "warn", text, points)
     if nothing_checked(summary):
         points = _blind(summary) + points
         if not _scored(summary):

@@ -47,8 +47,8 @@ class Unexplained:
             for u in score.units
             for e in u.evidence
         }
-        told = declared | cited
-        return [f for f in there if f in told] or there
+        names = declared | cited
+        return [f for f in there if f in names] or there
 
     def _absent(self, field: str, text: str) -> str:
         words = set(_TELLING.findall(text.casefold()))

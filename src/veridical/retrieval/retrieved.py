@@ -258,7 +258,7 @@ def identity(retriever: Retriever, top: int, writer: str | None = None) -> dict[
     """
     text = json.dumps(dict(retriever.identity()), sort_keys=True)
     digest = hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
-    told: dict[str, Any] = {"retriever": retriever.name, "hash": digest, "top": top}
+    parts: dict[str, Any] = {"retriever": retriever.name, "hash": digest, "top": top}
     if writer is not None:
-        told |= {"llm": writer, "prompts": [prompt_identity(name) for name in PROMPTS]}
-    return told
+        parts |= {"llm": writer, "prompts": [prompt_identity(name) for name in PROMPTS]}
+    return parts

@@ -143,7 +143,7 @@ class Figures:
             "steps": steps,
             "models": models,
             "llm": self._llm(most, least),
-            "retrieval": None if self._retriever is None else self._retriever.told(),
+            "retrieval": None if self._retriever is None else self._retriever.entries(),
             "seconds": None if unknown else sum(needed) + most.spent,
             "scoring_seconds": sum(needed) - sum(once) + most.spent - self._setup.spent
             if rated

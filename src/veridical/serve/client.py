@@ -68,8 +68,8 @@ class _Settings:
         """Return the seconds until the next attempt; None if the reply is final."""
         if attempt >= self.retries or (reply is not None and reply.status_code not in _RETRIED):
             return None
-        told = "" if reply is None else reply.headers.get("retry-after", "")
-        seconds = float(told) if told.isdecimal() and len(told) < 6 else 0.2 * 2**attempt
+        wait = "" if reply is None else reply.headers.get("retry-after", "")
+        seconds = float(wait) if wait.isdecimal() and len(wait) < 6 else 0.2 * 2**attempt
         return min(seconds, _LONGEST_WAIT)
 
 

@@ -84,8 +84,8 @@ async def answer(
         try:
             lines = await service.check(records, wanted, key, done=done, **options)
             unused = unused_in(rows, lines)
-            told = {"results": len(lines), **({"unused": unused} if unused else {})}
-            push("done", to_json(told))
+            summary = {"results": len(lines), **({"unused": unused} if unused else {})}
+            push("done", to_json(summary))
         except Problem as problem:
             push("problem", problem.body())
         except VeridicalError as e:

@@ -173,8 +173,8 @@ def _put(statement: str, text: str, names: tuple[str, ...]) -> str:
     said = next((n for n in sorted(names, key=len, reverse=True) if _has(statement, n)), None)
     if said is None or _has(text, said):
         return statement
-    told = next((n for n in names if _has(text, n)), None)
-    return statement if told is None else _replaced(statement, said, told)
+    used = next((n for n in names if _has(text, n)), None)
+    return statement if used is None else _replaced(statement, said, used)
 
 
 def _name_of(text: str, short: str) -> str | None:

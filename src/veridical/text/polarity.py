@@ -223,52 +223,56 @@ def _compared(statement: str, sentence: str) -> int | None:
     """Return 1 for opposite polarity, 0 for equal polarity, None if the words do not decide."""
     if len(statement) > _LONGEST or len(sentence) > _LONGEST:
         return None
-    said, told = _read(statement), _read(sentence)
-    if len(said.content) < 2 or statement.rstrip().endswith("?") or sentence.rstrip().endswith("?"):
+    stated, source = _read(statement), _read(sentence)
+    if (
+        len(stated.content) < 2
+        or statement.rstrip().endswith("?")
+        or sentence.rstrip().endswith("?")
+    ):
         return None
-    if not _UNCLEAR.isdisjoint(said.words):
+    if not _UNCLEAR.isdisjoint(stated.words):
         return None
-    match = _match(said, told)
+    match = _match(stated, source)
     if match is None:
         return None
     places, turned = match
     first, last = min(places), max(places)
-    begin = _clause_start(told.words, first)
-    stop = _clause_end(told.words, last)
-    inside = told.words[begin:stop]
+    begin = _clause_start(source.words, first)
+    stop = _clause_end(source.words, last)
+    inside = source.words[begin:stop]
     if not _UNCLEAR.isdisjoint(inside):
         return None
     denied = _denials(inside)
-    more = [i for i, _ in told.content if begin <= i < stop and i not in places]
+    more = [i for i, _ in source.content if begin <= i < stop and i not in places]
     if len(more) > _MAX_SKIPPED_WORDS or any(i + 1 in places for i in more):
         return None
-    if (denied or turned) and not all(_is_listed(told.words, i) for i in more):
+    if (denied or turned) and not all(_is_listed(source.words, i) for i in more):
         return None  # a negation of a part does not negate the whole
     if turned and list(places) != sorted(places):
         return None  # "A before B" is "B after A"
-    denials = _denials(said.words) + denied
-    return (denials + turned) % 2 if max(_denials(said.words), denied) < 2 else None
+    denials = _denials(stated.words) + denied
+    return (denials + turned) % 2 if max(_denials(stated.words), denied) < 2 else None
 
 
-def _match(said: _Read, told: _Read) -> tuple[list[int], int] | None:
+def _match(stated: _Read, source: _Read) -> tuple[list[int], int] | None:
     """Locate the statement's content words in the sentence, in its order.
 
     Returns the places and the number of antonyms, or None if a word is missing.
     """
     by_stem: dict[str, list[int]] = {}
-    for i, word in told.content:
+    for i, word in source.content:
         by_stem.setdefault(word.stem, []).append(i)
     places: list[int] = []
     turned = 0
-    for _, word in said.content:
+    for _, word in stated.content:
         at = by_stem.get(word.stem)
         if at:
             places.append(at.pop(0) if len(at) > 1 else at[0])
             continue
-        opposite = next((i for i, other in told.content if _are_opposite(word, other)), None)
+        opposite = next((i for i, other in source.content if _are_opposite(word, other)), None)
         if opposite is None:
             return None
-        if any(said_word.stem == told.words[opposite] for _, said_word in said.content):
+        if any(said_word.stem == source.words[opposite] for _, said_word in stated.content):
             return None  # both ends are stated
         places.append(opposite)
         turned += 1

@@ -76,21 +76,21 @@ def same_matter(statement: str, passage: str) -> bool:
     >>> same_matter("Lumo was founded in Leeds.", "Berlin is where Ann Lee founded Lumo.")
     True
     """
-    said, told = _read(statement), _read_passage(passage)
-    if said.kind and told.kind:
+    stated, source = _read(statement), _read_passage(passage)
+    if stated.kind and source.kind:
         return True  # both define something
 
     def is_no_name(word: str) -> bool:
-        upper = word in said.upper or word in told.upper
-        return not upper or word in said.lower or word in told.lower
+        upper = word in stated.upper or word in source.upper
+        return not upper or word in stated.lower or word in source.lower
 
     def says(words: Iterable[str]) -> bool:
         return any(map(is_no_name, words))
 
-    matters = [matter for matter, words in said.matters.items() if says(words)]
-    if not matters or any(says(told.matters.get(matter, ())) for matter in matters):
+    matters = [matter for matter, words in stated.matters.items() if says(words)]
+    if not matters or any(says(source.matters.get(matter, ())) for matter in matters):
         return True
-    return not any(map(says, told.matters.values()))
+    return not any(map(says, source.matters.values()))
 
 
 class _Read(NamedTuple):

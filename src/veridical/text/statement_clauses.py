@@ -147,8 +147,8 @@ class AskingClause:
         end = next((i for i in range(after, len(self.low)) if self.low[i] in _PLACES), after)
         named = all(x[:1].isupper() or x == "of" for x in self.words[after:end])
         one_noun = after > start and end == after + 1
-        told = end > after and end < len(self.low) - 1 and (named or one_noun)
-        return end if told else start
+        ends = end > after and end < len(self.low) - 1 and (named or one_noun)
+        return end if ends else start
 
     def _relative_reduced(self, i: int) -> bool:
         """Return True if a participle belongs to the noun before it, as another one follows."""

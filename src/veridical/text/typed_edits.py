@@ -392,8 +392,8 @@ def _relations(sentence: str, names: Sequence[Name]) -> Iterator[Edited]:
     )
     for ((a, b), one), ((c, d), other) in itertools.pairwise(found):
         between = sentence[b:c]
-        told = len(between.split()) > 1 and "," not in between and not SYMMETRIC.search(between)
-        if one.kind == other.kind and b < c and told:
+        apart = len(between.split()) > 1 and "," not in between and not SYMMETRIC.search(between)
+        if one.kind == other.kind and b < c and apart:
             changes = [(a, b, other.text), (c, d, one.text)]
             yield _replaced("relation", sentence, changes, ("not_entailment",) * 2)
 

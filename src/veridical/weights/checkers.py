@@ -200,9 +200,9 @@ def _read(checker: KnownChecker, card: Path, content: bytes) -> Adapter:
         ModelError: it cannot be read, or the adapter belongs to other weights.
     """
     try:
-        told: dict[str, Any] = json.loads(content)
-        intercept, slope = (float(value) for value in told["calibration"])
-        base, digest = told["base"]["sha256"], str(told["sha256"])
+        found: dict[str, Any] = json.loads(content)
+        intercept, slope = (float(value) for value in found["calibration"])
+        base, digest = found["base"]["sha256"], str(found["sha256"])
         if not (math.isfinite(intercept) and 0 < slope < math.inf):
             raise ValueError("there is no calibration")
     except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as e:

@@ -10,7 +10,7 @@ from veridical.core.verdict_cuts import FLAGGED
 from veridical.decide.gates import NO_STATEMENT
 from veridical.integrations.ci.junit import Case, Outcome
 from veridical.integrations.ci.sarif import Level, SarifFinding, SarifRule
-from veridical.integrations.words import headline, shortened, told
+from veridical.integrations.words import headline, lines_of, shortened
 from veridical.io.source import RowPlace
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ def case(row: CiRow, tally: Tally) -> Case:
         if result.verdict == "unclear":
             facts["note"] = f"{VERDICTS['unclear'][0]} {shortened(worst, 300)}"
         return Case(name, suite, "passed", properties=facts)
-    lines = list(told(result, record.response, question_text(record.prompt) or None))
+    lines = list(lines_of(result, record.response, question_text(record.prompt) or None))
     message = f"{kind}: {worst}"
     if outcome == "skipped":
         message = f"{kind}: {lines[1]}" if len(lines) > 1 else kind

@@ -59,8 +59,8 @@ class Shape:
         Raises:
             ModelError: the architecture is not supported, or a value is missing or invalid.
         """
-        told = file.metadata
-        kind = told.get("general.architecture")
+        metadata = file.metadata
+        kind = metadata.get("general.architecture")
         if not isinstance(kind, str) or kind not in NEIGHBOURS:
             raise ModelError(
                 f"{file.path}: models of the architecture {kind!s:.40} are not supported, only "
@@ -68,7 +68,7 @@ class Shape:
             )
 
         def number(key: str, default: float | None = None) -> float:
-            value = told.get(f"{kind}.{key}", default)
+            value = metadata.get(f"{kind}.{key}", default)
             if not isinstance(value, (int, float)) or not 0 < value < 1 << 31:
                 raise ModelError(
                     f"{file.path}: {kind}.{key} must be a positive number, not {value!s:.40}"
@@ -84,7 +84,7 @@ class Shape:
         width, heads = count("embedding_length"), count("attention.head_count")
         head = count("attention.key_length", width / heads)
         context = number("context_length")
-        scaling = told.get(f"{kind}.rope.scaling.type", "none")
+        scaling = metadata.get(f"{kind}.rope.scaling.type", "none")
         scaling = scaling if isinstance(scaling, str) else ""
         odd = {
             "rope.scaling.type": scaling not in ("none", "linear"),

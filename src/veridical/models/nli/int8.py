@@ -263,13 +263,13 @@ def _projected(attention: OnnxNode, width: int, file: OnnxFile) -> list[OnnxNode
     attention.
     """
     made = attention.outputs[0]
-    told = attention.attributes()
-    sizes = told.pop("qkv_hidden_sizes", None) or [width // 3] * 3
+    attributes = attention.attributes()
+    sizes = attributes.pop("qkv_hidden_sizes", None) or [width // 3] * 3
     file.weights[f"{made}_sizes"] = np.array(sizes, np.int64)
     parts = [f"{made}_{part}" for part in ("query", "key", "value")]
     biases, mask = (*attention.inputs[2:4], "", "")[:2]
     scores = (*attention.inputs[5:6], "")[0]
-    taken = {k: v for k, v in told.items() if k in _OF_ATTENTION}
+    taken = {k: v for k, v in attributes.items() if k in _OF_ATTENTION}
     return [
         node("MatMul", attention.inputs[:2], [f"{made}_all"]),
         node("Split", [f"{made}_all", f"{made}_sizes"], parts, axis=-1),

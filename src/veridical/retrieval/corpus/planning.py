@@ -82,7 +82,7 @@ class PlannedRetriever:
         if self.corpus is not None:
             await self.corpus.close()
 
-    def told(self) -> dict[str, Any]:
+    def entries(self) -> dict[str, Any]:
         """Return the plan's entries: distinct queries, maximum pages, and the corpus's counts."""
         counts = {} if self.corpus is None else self.corpus.counts._asdict()
         queries = len(self._queries)

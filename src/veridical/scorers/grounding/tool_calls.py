@@ -110,11 +110,11 @@ async def tool_calls(
     for call in calls:
         made = checked(call, schemas)
         found += [_Finding(call, f.argument, None, f.label, 1.0, f.why) for f in made.flaws]
-        told = _told_before(record, messages, call.message) if made.values else ()
+        earlier = _texts_before(record, messages, call.message) if made.values else ()
         for value in made.values:
-            finding = _looked_up(call, value, told, schemas is not None)
+            finding = _looked_up(call, value, earlier, schemas is not None)
             if finding.label == "unclear":
-                prose.append((finding, told))
+                prose.append((finding, earlier))
             else:
                 found.append(finding)
     risks = await _judged(record, evidence, prose, by, nli, llm)
@@ -140,22 +140,24 @@ def _decoded(value: Any) -> Any:
     return value
 
 
-def _told_before(record: Record, messages: Sequence[dict[str, Any]], place: int) -> tuple[str, ...]:
+def _texts_before(
+    record: Record, messages: Sequence[dict[str, Any]], place: int
+) -> tuple[str, ...]:
     """Return the texts that a call may take its values from."""
     results = {(r.message, r.text) for r in tool_results(messages[:place])}
     later = {r.text for r in tool_results(messages) if r.message >= place}
     users = [i for i, m in enumerate(messages[:place]) if m.get("role") == "user"]
-    told = [text for _, text in sorted(results)]
+    earlier = [text for _, text in sorted(results)]
     for i, message in enumerate(messages[:place]):
         answered = message.get("role") != "assistant" or (users and i < users[-1])
         if answered and (text := message_text(message.get("content"))):
-            told.append(text)
-    told += [c.text for c in record.contexts if c.text and c.text not in later]
-    return tuple(dict.fromkeys(told))
+            earlier.append(text)
+    earlier += [c.text for c in record.contexts if c.text and c.text not in later]
+    return tuple(dict.fromkeys(earlier))
 
 
 def _looked_up(
-    call: ToolCall, value: ArgumentValue, told: tuple[str, ...], by_schema: bool
+    call: ToolCall, value: ArgumentValue, earlier: tuple[str, ...], by_schema: bool
 ) -> _Finding:
     """Look up a value in the texts before the call."""
     text = str(value.value).strip()
@@ -164,43 +166,45 @@ def _looked_up(
     if value.chosen or not plain:
         label, risk, why = "stated", 0.0, "the schema lists it"
     elif not _NUMBER.fullmatch(text) and any(
-        f" {plain} " in f" {_SIGNS.sub(' ', t.casefold())} " for t in told
+        f" {plain} " in f" {_SIGNS.sub(' ', t.casefold())} " for t in earlier
     ):
         label, risk, why = "stated", 0.0, "stated before the call"
     else:
-        label, risk, why = _by_value(text, told, missing)
+        label, risk, why = _by_value(text, earlier, missing)
     return _Finding(call, value.argument, value.value, label, risk, why)
 
 
-def _by_value(text: str, told: tuple[str, ...], missing: float) -> tuple[str, float, str]:
-    values = findings(text, (0, len(text)), "", told)
-    wrong = [v for v in values if v.status in ("wrong", "absent") and not _written(v.value, told)]
+def _by_value(text: str, earlier: tuple[str, ...], missing: float) -> tuple[str, float, str]:
+    values = findings(text, (0, len(text)), "", earlier)
+    wrong = [
+        v for v in values if v.status in ("wrong", "absent") and not _written(v.value, earlier)
+    ]
     words = content_stems(text)
     if values and not wrong and len(words) < _MIN_PROSE_WORDS:
-        known = {word for t in told for word in content_stems(t)}
+        known = {word for t in earlier for word in content_stems(t)}
         if known.issuperset(w for w in words if not w.isdecimal()):
             return "stated", 0.0, "equal to a value stated before the call"
     if wrong:
         value = wrong[0].value
-        dated = value.kind in ("date", "time") and any(map(_RELATIVE.search, told))
+        dated = value.kind in ("date", "time") and any(map(_RELATIVE.search, earlier))
         if dated:
             return "relative", _UNSURE_RISK, "the conversation has only a relative date"
         return "unstated", missing, "the value does not occur before the call"
     if len(text.split()) >= _MIN_PROSE_WORDS:
         return "unclear", missing, "judged as a text"
-    known = {word for t in told for word in content_stems(t)}
+    known = {word for t in earlier for word in content_stems(t)}
     if words and known.issuperset(words):
         return "stated", 0.0, "its words occur before the call"
     return "unstated", missing, "the value does not occur before the call"
 
 
-def _written(value: Value, told: tuple[str, ...]) -> bool:
+def _written(value: Value, earlier: tuple[str, ...]) -> bool:
     """Return True if a number is written before the call, with any unit."""
     if value.kind != "count" or value.written is None:
         return False
     return any(
         v.written == value.written and v.kind not in ("date", "time")
-        for text in source_values(told).texts
+        for text in source_values(earlier).texts
         for v in text.values
     )
 
@@ -221,9 +225,9 @@ async def _judged(
         parts = [
             {
                 "statement": f"The {f.argument} is: {f.value}",
-                "document": "\n\n".join(told) or "(no text)",
+                "document": "\n\n".join(earlier) or "(no text)",
             }
-            for f, told in prose
+            for f, earlier in prose
         ]
         form: Literal["token", "text"] = "token" if evidence.tells_tokens(llm) else "text"
         verdicts = await ask_all(
@@ -232,16 +236,18 @@ async def _judged(
             [prompt] * len(parts),
         )
         return [round(float(v.risk), 6) for v in verdicts]
-    pairs = [[(p.text, str(f.value)) for text in told for p in passages(text)] for f, told in prose]
+    pairs = [
+        [(p.text, str(f.value)) for text in earlier for p in passages(text)] for f, earlier in prose
+    ]
     flat = list(dict.fromkeys(pair for some in pairs for pair in some))
     entailed: dict[tuple[str, str], float] = {}
     if flat:
         rows = (await evidence.nli(flat, nli)).probabilities
         entailed = {pair: float(row[0]) for pair, row in zip(flat, rows, strict=True)}
     risks = []
-    for (finding, told), some in zip(prose, pairs, strict=True):
+    for (finding, earlier), some in zip(prose, pairs, strict=True):
         words = set(content_stems(str(finding.value)))
-        known = {word for text in told for word in content_stems(text)}
+        known = {word for text in earlier for word in content_stems(text)}
         share = len(words & known) / len(words) if words else 0.0
         best = max((entailed[pair] for pair in some), default=0.0)
         risks.append(round(finding.risk * (1 - max(best, share)), 6))

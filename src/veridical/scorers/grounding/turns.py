@@ -124,18 +124,18 @@ def _turns(record: Record, users: bool) -> list[_Turn]:
     prompt = record.prompt
     messages = [] if prompt is None or isinstance(prompt, str) else prompt
     results: dict[int, list[ToolResult]] = {}
-    told = tool_results(messages)
-    for result in told:
+    outputs = tool_results(messages)
+    for result in outputs:
         results.setdefault(result.message, []).append(result)
     spoken = [i for i, m in enumerate(messages) if m.get("role") == "assistant"]
     spoken = [i for i in spoken if message_text(messages[i].get("content")).strip()]
-    if not spoken and not told:
+    if not spoken and not outputs:
         raise NotApplicable("the prompt has no earlier turn and no tool result")
     known: list[tuple[_Place, str]] = []
     of_results: dict[ToolResult, list[tuple[_Place, str]]] = {}
     for i, context in enumerate(record.contexts):
         source = _Place("context", i), context.text
-        origin = next((r for r in told if context.text and context.text in r.text), None)
+        origin = next((r for r in outputs if context.text and context.text in r.text), None)
         (known if origin is None else of_results.setdefault(origin, [])).append(source)
     turns = []
     for i, message in enumerate(messages):

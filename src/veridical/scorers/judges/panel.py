@@ -182,18 +182,18 @@ async def panel(
 def _judge_report(seat: JudgeChoice, scores: Sequence[Score]) -> dict[str, Any]:
     """Return a judge's first verdict and, for several, their agreement."""
     first = next((s for s in scores if s.risk is not None), scores[0])
-    told = {
+    report = {
         "judge": str(seat),
         "status": first.status,
         "reason": first.reason,
         "raw": first.raw,
     }
     if len(scores) == 1:
-        return told
+        return report
     answers = Counter(_answers(s) for s in scores if s.risk is not None)
     pairs = comb(answers.total(), 2)
     same = sum(comb(n, 2) for n in answers.values())
-    return told | {"asked": len(scores), "flips": 1 - same / pairs if pairs else None}
+    return report | {"asked": len(scores), "flips": 1 - same / pairs if pairs else None}
 
 
 def _answers(score: Score) -> tuple[str, ...]:

@@ -335,7 +335,7 @@ def described(step: AnswerStep, start: int, end: int) -> dict[str, Any]:
 
 def summary(answers: Sequence[Answer]) -> AnswerSummary:
     """Return the summary of an answer of several channels."""
-    told: list[dict[str, Any]] = []
+    spans: list[dict[str, Any]] = []
     findings: list[Finding] = []
     notes: list[str] = []
     base = 0
@@ -347,16 +347,16 @@ def summary(answers: Sequence[Answer]) -> AnswerSummary:
             at[step.retry] = start + len(step.piece)
             if step.finding is not None:
                 (span,) = spans_of([step.piece], start)
-                told.append(described(step, span.start, span.end))
+                spans.append(described(step, span.start, span.end))
                 findings.append(step.finding)
         base += len(answer.received)
     failed = [answer.failed for answer in answers if answer.failed]
-    found = of_findings(findings, told, [*notes, *failed])
+    found = of_findings(findings, spans, [*notes, *failed])
     return replace(found, decision="reject", status="failed") if failed else found
 
 
 def of_findings(
-    findings: Sequence[Finding], told: Sequence[dict[str, Any]], notes: Sequence[str] = ()
+    findings: Sequence[Finding], spans: Sequence[dict[str, Any]], notes: Sequence[str] = ()
 ) -> AnswerSummary:
     """Return the worst of the findings; ``unchecked`` if nothing was judged."""
     telling = [f for f in findings if f.reason != "no_statement"]
@@ -369,4 +369,4 @@ def of_findings(
         status = "failed"
     elif any(f.status == "unchecked" for f in telling):
         status = "unchecked"
-    return AnswerSummary(decision, verdict, risk, status, tuple(told), tuple(dict.fromkeys(notes)))
+    return AnswerSummary(decision, verdict, risk, status, tuple(spans), tuple(dict.fromkeys(notes)))

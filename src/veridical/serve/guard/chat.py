@@ -90,8 +90,8 @@ class ChatStream:
         found = event.object
         choices = found.get("choices")
         if found.get("error") is not None and not choices:
-            told = {"error": error_fields(found["error"])}
-            yield PassedContent(None, lambda: rendered(told))
+            body = {"error": error_fields(found["error"])}
+            yield PassedContent(None, lambda: rendered(body))
             return
         if not isinstance(choices, list):
             raise UnreadableEvent("an event has no choices")

@@ -81,8 +81,8 @@ class MessagesStream:
         elif kind == "ping":
             yield PassedContent(None, lambda: rendered({"type": kind}, kind))
         elif kind == "error":
-            told = {"type": kind, "error": error_fields(found.get("error"))}
-            yield PassedContent(None, lambda: rendered(told, kind))
+            body = {"type": kind, "error": error_fields(found.get("error"))}
+            yield PassedContent(None, lambda: rendered(body, kind))
         else:
             yield self._side(None, "other", found, kind)
 
@@ -114,12 +114,12 @@ class MessagesStream:
         called = "tool_calls" in self._dropped.values() and reason == "tool_use"
         if called:
             reason = "refusal"
-        told = {
+        event = {
             "type": "message_delta",
             "delta": {"stop_reason": plain(reason), "stop_sequence": sequence},
             "usage": self._usage,
         }
-        yield PassedContent(None, lambda: rendered(told, "message_delta"))
+        yield PassedContent(None, lambda: rendered(event, "message_delta"))
 
     def _start(self, found: Mapping[str, Any], index: int) -> Iterator[Piece]:
         block = found.get("content_block")
@@ -191,8 +191,8 @@ class MessagesStream:
     def closing(self) -> bytes:
         delta = {"stop_reason": "refusal", "stop_sequence": None}
         usage = {"output_tokens": 0, **self._usage}
-        told = {"type": "message_delta", "delta": delta, "usage": usage}
-        return rendered(told, "message_delta") + rendered({"type": "message_stop"}, "message_stop")
+        event = {"type": "message_delta", "delta": delta, "usage": usage}
+        return rendered(event, "message_delta") + rendered({"type": "message_stop"}, "message_stop")
 
     def final(self, found: Mapping[str, Any]) -> bytes:
         return rendered({"type": "veridical", "veridical": dict(found)}, "veridical")

@@ -393,12 +393,12 @@ class GuardRequest:
         async def one(channels: Sequence[Channel]) -> None:
             blocked = False
             for channel in channels:
-                answer, told = answers[channel], texts[channel]
-                answer.notes += [f"not checked: {NAMES[kind]}" for kind in told.kinds]
+                answer, part = answers[channel], texts[channel]
+                answer.notes += [f"not checked: {NAMES[kind]}" for kind in part.kinds]
                 if blocked:
-                    answer.received, answer.blocked = told.text, True
+                    answer.received, answer.blocked = part.text, True
                     continue
-                await answer.take(told.text, told.tokens, last=True)
+                await answer.take(part.text, part.tokens, last=True)
                 await answer.end()
                 blocked = answer.blocked
 

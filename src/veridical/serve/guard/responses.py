@@ -275,13 +275,13 @@ class ResponsesStream:
         place, text = self._where(channel), self._let_out(channel)
         part = self._kinds.get(channel, "output_text")
         logprobs: dict[str, Any] = {"logprobs": []} if part == "output_text" else {}
-        told: tuple[tuple[str, dict[str, Any]], ...] = (
+        events: tuple[tuple[str, dict[str, Any]], ...] = (
             (f"response.{part}.done", {**place, _TEXT_OF[part]: text, **logprobs}),
             ("response.content_part.done", {**place, "part": _made_part(part, text)}),
         )
         return b"".join(
             self._numbered({"type": kind, **data, "sequence_number": 0}, kind)
-            for kind, data in told
+            for kind, data in events
         )
 
     def closing(self) -> bytes:

@@ -162,7 +162,7 @@ class AnnotatingStream:
         self._cutters: dict[Channel, Cutter] = {}
         self._places: dict[Channel, int] = {}
         self._judging: list[tuple[Channel, int, str, asyncio.Task[Any]]] = []
-        self._told = 0
+        self._released = 0
 
     async def run(self, pieces: AsyncIterator[bytes]) -> AsyncGenerator[bytes, None]:
         """Yield the events, and comments such as ``: veridical {"choice": 0, "start": 0, ...}``."""
@@ -173,10 +173,10 @@ class AnnotatingStream:
         try:
             while over is None:
                 coming = coming or asyncio.ensure_future(_next(events))
-                waiting = {t for _, _, _, t in self._judging[self._told :][:1]}
+                waiting = {t for _, _, _, t in self._judging[self._released :][:1]}
                 await asyncio.wait({coming, *waiting}, return_when=asyncio.FIRST_COMPLETED)
-                for told in self._ready():
-                    yield told
+                for note in self._ready():
+                    yield note
                 if not coming.done():
                     continue
                 try:
@@ -200,8 +200,8 @@ class AnnotatingStream:
             for channel, cutter in self._cutters.items():
                 self._start(channel, cutter.end())
             await self._all()
-            for told in self._ready():
-                yield told
+            for note in self._ready():
+                yield note
             if self._flight.final:
                 yield self._flight.stream.final(self._flight.document())
             if broken:
@@ -257,22 +257,22 @@ class AnnotatingStream:
 
     def _ready(self) -> list[bytes]:
         """Return comments on the judged sentences, in the order of the text."""
-        told = []
-        while self._told < len(self._judging) and self._judging[self._told][3].done():
-            channel, at, piece, task = self._judging[self._told]
-            self._told += 1
+        comments = []
+        while self._released < len(self._judging) and self._judging[self._released][3].done():
+            channel, at, piece, task = self._judging[self._released]
+            self._released += 1
             finding = task.result()
             step = AnswerStep(piece, finding, "released", piece)
             self._flight.answer(channel).steps.append(step)
             if finding is not None:
                 (span,) = spans_of([piece], at)
                 choice = {"choice": self._flight.api.group(channel)}
-                told.append(comment({**choice, **described(step, span.start, span.end)}))
-        return told
+                comments.append(comment({**choice, **described(step, span.start, span.end)}))
+        return comments
 
     def _keep(self) -> None:
         """Record the text that was not judged."""
-        if self._told < len(self._judging):
+        if self._released < len(self._judging):
             self._flight.note("some sentences were not judged: the stream was abandoned")
 
 

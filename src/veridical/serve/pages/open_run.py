@@ -24,7 +24,7 @@ from veridical.files.rundir import check_free
 from veridical.report import overview
 from veridical.report.outcome import outcome
 from veridical.review.items import Items
-from veridical.serve.pages.shown import snippet, told
+from veridical.serve.pages.shown import record_payload, snippet
 from veridical.text.display import display
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ class OpenRun:
         self._orders: dict[tuple[str, Order], Ints] = {}
         self._found: tuple[_Reading, str, Ints] | None = None
 
-    def told(self) -> dict[str, Any]:
+    def progress(self) -> dict[str, Any]:
         """Return the progress of the run and its outcome so far.
 
         ``reading`` is the share of its input that has been read, until it has been read once.
@@ -88,7 +88,7 @@ class OpenRun:
 
     def figures(self) -> dict[str, Any]:
         """Return the mean risk of the run and the share of each verdict; ``reading`` as in
-        :meth:`told`.
+        :meth:`progress`.
 
         Raises:
             UsageError: its input cannot be opened again.
@@ -147,7 +147,7 @@ class OpenRun:
         Raises:
             UsageError: the record does not exist.
         """
-        return told(*self._whole(row))
+        return record_payload(*self._whole(row))
 
     def text(self, row: int) -> ShownText:
         """Return the part of a record that a comparison shows.

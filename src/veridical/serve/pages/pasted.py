@@ -52,8 +52,8 @@ async def steps(pasted: Pasted, engine: Engine) -> AsyncIterator[dict[str, Any]]
     contexts = [text for text in pasted.contexts if text.strip()]
     question = pasted.question.strip() or None
     if pasted.response is None:
-        async for told in _answered(question, contexts, engine):
-            yield told
+        async for line in _answered(question, contexts, engine):
+            yield line
         return
     if not pasted.response.strip():
         raise UsageError("response: the answer is empty; paste one")
@@ -107,5 +107,5 @@ def _claim(result: Result) -> dict[str, Any]:
     worst = max(score.units, key=lambda u: u.risk or 0.0, default=None)
     if worst is None:
         return {"risk": score.risk, "label": None, "evidence": []}
-    told = unit(worst)
-    return {"risk": score.risk, "label": told["label"], "evidence": told["evidence"]}
+    worst_unit = unit(worst)
+    return {"risk": score.risk, "label": worst_unit["label"], "evidence": worst_unit["evidence"]}

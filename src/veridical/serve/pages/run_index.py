@@ -172,11 +172,11 @@ class RunIndex:
         for key in keys:
             run = self.run(key)
             if waiting:
-                told = {"path": display(run.path), "live": False, "reading": 0.0}
+                line = {"path": display(run.path), "live": False, "reading": 0.0}
             else:
-                told = run.figures()
-                waiting = "reading" in told
-            lines.append({"key": key, **told})
+                line = run.figures()
+                waiting = "reading" in line
+            lines.append({"key": key, **line})
         met = {name for line in lines for name in line.get("verdicts", ())}
         return {"runs": lines, "verdicts": [v for v in get_args(Verdict) if v in met]}
 
@@ -262,8 +262,8 @@ class RunIndex:
         entry = self.entry(key)
         if entry.kind != "tune":
             raise UsageError("not figures of tune")
-        told = json.loads(entry.path.read_bytes())
-        honest = told.get("honest") if kind_of(told) == "tune" else None
+        figures = json.loads(entry.path.read_bytes())
+        honest = figures.get("honest") if kind_of(figures) == "tune" else None
         if not isinstance(honest, dict):
             raise UsageError(f"{display(entry.path)} contains no figures of tune")
         components = [c for c in honest.get("components") or [] if isinstance(c, dict)]
@@ -276,7 +276,7 @@ class RunIndex:
                 [str(c.get("name")), _figure(c.get("alone")), _figure(c.get("weight"))]
                 for c in components
             ],
-            "notes": [str(note) for note in told.get("notes") or []],
+            "notes": [str(note) for note in figures.get("notes") or []],
         }
 
     def _line(self, entry: IndexEntry) -> dict[str, Any]:
@@ -370,17 +370,17 @@ class RunIndex:
             stamp = status.st_size, status.st_mtime_ns
             known = self._kinds.get(path)
             if known is None or known[0] != stamp:
-                told = json.loads(path.read_bytes()) if status.st_size <= LARGEST else None
-                self._kinds[path] = known = stamp, kind_of(told)
+                content = json.loads(path.read_bytes()) if status.st_size <= LARGEST else None
+                self._kinds[path] = known = stamp, kind_of(content)
         except (OSError, ValueError, RecursionError):
             return None
         return known[1]
 
 
-def _figure(told: Any) -> str:
+def _figure(figure: Any) -> str:
     """Return a figure and its interval as text."""
-    told = told if isinstance(told, dict) else {}
-    value, low, high = (told.get(name) for name in ("value", "ci_low", "ci_high"))
+    figure = figure if isinstance(figure, dict) else {}
+    value, low, high = (figure.get(name) for name in ("value", "ci_low", "ci_high"))
     if not isinstance(value, (int, float)):
         return "–"
     known = isinstance(low, (int, float)) and isinstance(high, (int, float))

@@ -21,7 +21,7 @@ def snippet(text: str) -> str:
     return " ".join(text[: 4 * _SNIPPET].split())[:_SNIPPET]
 
 
-def told(record: Record, result: Result) -> dict[str, Any]:
+def record_payload(record: Record, result: Result) -> dict[str, Any]:
     """Return a whole record and its result. Of very many sources or samples, only the first."""
     return {
         "row": result.row,

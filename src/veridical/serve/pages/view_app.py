@@ -68,7 +68,7 @@ def view_app(
 
     async def run(request: Request) -> Response:
         key = _key(request, "key")
-        return JSONResponse(await asyncio.to_thread(lambda: run_index.run(key).told()))
+        return JSONResponse(await asyncio.to_thread(lambda: run_index.run(key).progress()))
 
     async def records(request: Request) -> Response:
         key, page = _key(request, "key"), whole_number(request, "page", 0)
@@ -123,7 +123,7 @@ def view_app(
                 "response: the answer is empty; paste one, or start veridical view --llm NAME"
             )
 
-        async def told() -> AsyncIterator[str]:
+        async def stream() -> AsyncIterator[str]:
             async with checks:
                 try:
                     async for step in steps(pasted, engine):
@@ -131,7 +131,7 @@ def view_app(
                 except VeridicalError as e:
                     yield json.dumps({"event": "error", "error": str(e)}) + "\n"
 
-        return StreamingResponse(told(), media_type="application/x-ndjson")
+        return StreamingResponse(stream(), media_type="application/x-ndjson")
 
     for path, method, route in (
         ("/api/index", "GET", index),
