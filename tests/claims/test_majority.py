@@ -12,7 +12,7 @@ import veridical
 from veridical.claims import checkers
 from veridical.claims.attribution import Verdict
 from veridical.claims.claim import Claim
-from veridical.claims.majority import CheckerChoice, find_checkers, majority, models_of, seats
+from veridical.claims.majority import CheckerChoice, choices, find_checkers, majority, models_of
 from veridical.core.protocols import LABELS
 from veridical.core.registry import REGISTRY
 from veridical.engine.engine import Engine
@@ -55,7 +55,7 @@ def test_probabilities_are_the_mean_of_those_that_say_it():
 
 
 def test_names():
-    assert seats(" nli ,nli|base,llm | mine") == [
+    assert choices(" nli ,nli|base,llm | mine") == [
         CheckerChoice("nli"),
         CheckerChoice("nli", "base"),
         CheckerChoice("llm", "mine"),

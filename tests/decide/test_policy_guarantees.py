@@ -12,19 +12,19 @@ from veridical.core.records import Record
 from veridical.core.registry import REGISTRY, BoundScorer
 from veridical.core.scores import Result, Score
 from veridical.decide.policy import Policy
-from veridical.ensembles.ensemble_file import Fit, Promise, Strata
+from veridical.ensembles.ensemble_file import Fit, StoredGuarantee, Strata
 from veridical.errors import UsageError
 from veridical.files.trained_files import write_trained
 
 WEIGHTS = dict(zip(CALLS, (0.5, 0.3, 0.2), strict=True))
 
 
-def promise(threshold: float | None, **more: Any) -> Promise:
-    return Promise(method="ltt", alpha=0.1, delta=0.05, threshold=threshold, n=120, **more)
+def guarantee(threshold: float | None, **more: Any) -> StoredGuarantee:
+    return StoredGuarantee(method="ltt", alpha=0.1, delta=0.05, threshold=threshold, n=120, **more)
 
 
 def fit(threshold: float | None = None, *, none: bool = False, **more: Any) -> Fit:
-    given = None if none else promise(threshold, **more)
+    given = None if none else guarantee(threshold, **more)
     return Fit(weights=WEIGHTS, n=120, positive=30, guarantee=given)
 
 

@@ -17,9 +17,9 @@ from veridical.ensembles.ensemble_file import (
     Fit,
     Honest,
     Logistic,
-    Promise,
     Reference,
     StoredFigure,
+    StoredGuarantee,
     StoredObjective,
     Strata,
     Tree,
@@ -78,7 +78,7 @@ FULL = weighted(
             fit=Fit(
                 weights=weighted().fit.weights,
                 threshold=0.4,
-                guarantee=Promise(
+                guarantee=StoredGuarantee(
                     method="ltt", alpha=0.1, delta=0.05, threshold=None, reason="n too small", n=9
                 ),
                 n=10,

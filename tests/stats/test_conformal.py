@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom, binomtest
 
-from veridical.ensembles.ensemble_file import Promise
+from veridical.ensembles.ensemble_file import StoredGuarantee
 from veridical.errors import UsageError
 from veridical.stats.conformal import (
     Guarantee,
@@ -135,7 +135,7 @@ def test_it_fits_the_ensemble_file() -> None:
     for method in ("ltt", "crc"):
         for alpha in (0.001, 0.1):
             made = guarantee(risk, labels, alpha, 0.1, method=method)
-            stored = Promise.model_validate_json(json.dumps(made.as_dict()))
+            stored = StoredGuarantee.model_validate_json(json.dumps(made.as_dict()))
             assert Guarantee(**stored.model_dump()) == made
 
 

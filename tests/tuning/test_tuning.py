@@ -129,9 +129,9 @@ def test_guarantees_of_all_strata_at_once_take_a_share_of_delta_each() -> None:
 
 def test_a_guarantee_is_refused_for_too_few() -> None:
     made = tune_graded(graded(80), TuneOptions(bootstrap=0, alpha=0.02, delta=0.05))
-    promise = made.ensemble.fit.guarantee
-    assert promise is not None and promise.threshold is None
-    assert promise.reason is not None and "149" in promise.reason  # log .05 / log .98
+    guarantee = made.ensemble.fit.guarantee
+    assert guarantee is not None and guarantee.threshold is None
+    assert guarantee.reason is not None and "149" in guarantee.reason  # log .05 / log .98
 
 
 def test_records_are_scored_and_tuned(tmp_path: Path) -> None:

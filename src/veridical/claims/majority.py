@@ -69,10 +69,10 @@ class CheckerNames(str):
 
 
 def _read(text: str) -> str:
-    return ", ".join(map(str, seats(text)))
+    return ", ".join(map(str, choices(text)))
 
 
-def seats(text: str) -> list[CheckerChoice]:
+def choices(text: str) -> list[CheckerChoice]:
     """Parse the checkers in ``"NAME, NAME|MODEL"``, in order.
 
     Raises:
@@ -86,30 +86,30 @@ def seats(text: str) -> list[CheckerChoice]:
             raise UsageError(
                 f"checker must be names separated by commas, each NAME or NAME|MODEL, not {text!r}"
             )
-        seat = CheckerChoice(name, model or None)
-        if seat.model and seat.asks is None:
+        choice = CheckerChoice(name, model or None)
+        if choice.model and choice.asks is None:
             raise UsageError(f"checker {name} uses no NLI model and no LLM; remove |{model}")
         checkers.costs_of(name)  # raises for an unknown checker
-        if seat in named:
-            raise UsageError(f"the checker {seat} is named twice")
-        named.append(seat)
+        if choice in named:
+            raise UsageError(f"the checker {choice} is named twice")
+        named.append(choice)
     return named
 
 
 def costs_of(text: str) -> set[Cost]:
     """Return the costs of the checkers."""
-    return {cost for seat in seats(text) for cost in checkers.costs_of(seat.name)}
+    return {cost for choice in choices(text) for cost in checkers.costs_of(choice.name)}
 
 
 def prompts_of(text: str) -> tuple[str, ...]:
     """Return the templates that the checkers may send to an LLM."""
-    names = (prompt for seat in seats(text) for prompt in checkers.prompts_of(seat.name))
+    names = (prompt for choice in choices(text) for prompt in checkers.prompts_of(choice.name))
     return tuple(dict.fromkeys(names))
 
 
 def options_of(text: str) -> set[str]:
     """Return the names of the options that at least one checker accepts."""
-    return {option for seat in seats(text) for option in seat.options}
+    return {option for choice in choices(text) for option in choice.options}
 
 
 def models_of(text: str, **own: str | None) -> dict[str, list[str | None]]:
@@ -119,9 +119,9 @@ def models_of(text: str, **own: str | None) -> dict[str, list[str | None]]:
         own: models of the checkers that name none; None is the run's default.
     """
     found: dict[str, list[str | None]] = {kind: [] for kind in _MODELS}
-    for seat in seats(text):
-        if seat.asks is not None:
-            found[seat.asks].append(seat.model or own.get(seat.asks))
+    for choice in choices(text):
+        if choice.asks is not None:
+            found[choice.asks].append(choice.model or own.get(choice.asks))
     return found
 
 
@@ -135,14 +135,14 @@ def find_checkers(text: str, **options: Any) -> dict[str, Checker]:
             invalid.
     """
     given = {key: value for key, value in options.items() if value is not None}
-    named, takes = seats(text), options_of(text)
+    named, takes = choices(text), options_of(text)
     for key in given:
         if key not in takes:
             known = ", ".join(sorted(takes)) or "none"
             raise UsageError(f"checker={text!r} has no open option {key!r}; it takes: {known}")
     return {
-        str(seat): seat.checker({k: v for k, v in given.items() if k in seat.options})
-        for seat in named
+        str(choice): choice.checker({k: v for k, v in given.items() if k in choice.options})
+        for choice in named
     }
 
 

@@ -241,7 +241,7 @@ def drift_lines(results: Results) -> list[str]:
             lines.append(
                 f"{key}: {name} has drifted from the answers it was tuned on: mean risk "
                 f"{d.mean:.3f}, before {d.mean_before:.3f}; KS {d.ks:.2f}, p {d.p_holm:.2g}; "
-                "thresholds and promises may not hold"
+                "thresholds and guarantees may not hold"
             )
     return lines
 

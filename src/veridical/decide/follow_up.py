@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic_core import to_json
 
 from veridical.core.scores import Result, ResultSummary
-from veridical.decide.promises import PROMISES
+from veridical.decide.guarantees import GUARANTEES
 from veridical.decide.steps import Asking, Outcome, Step, folder_of
 from veridical.engine.progress import Progress
 from veridical.files.atomic import replacing
@@ -53,7 +53,7 @@ class FollowUp:
         Args:
             again: also delete the answers scored by its steps, as the records are scored again.
         """
-        for name in (DECISIONS, PROMISES):
+        for name in (DECISIONS, GUARANTEES):
             with contextlib.suppress(FileNotFoundError):
                 (run / name).unlink()
         if again:
@@ -112,8 +112,8 @@ class FollowUp:
                 outcomes = [_of(stream, row) for stream in streams]
                 decision = {"row": row, **self._decision(stratum, line, outcomes)}
                 file.write(log.sealed(to_json(decision)) + b"\n")
-        if self.policy is not None and self.policy.promises is not None:
-            self.policy.promises.save(results.path)
+        if self.policy is not None and self.policy.guarantees is not None:
+            self.policy.guarantees.save(results.path)
 
     def _lines(self, results: RunResults) -> Iterator[tuple[int, str | None, bytes]]:
         """Yield row, stratum and result line; the input is read again only if strata are needed."""

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from veridical.core.registry import BoundScorer
     from veridical.core.scores import Result, ResultSummary, ScoreSummary, Unit
     from veridical.core.verdict_cuts import Strictness
-    from veridical.decide.promises import Promises
+    from veridical.decide.guarantees import PolicyGuarantees
     from veridical.ensembles.ensemble_file import Ensemble, Fit
 
 #: From mildest to most severe: of several that apply, the most severe counts.
@@ -56,7 +56,7 @@ class Policy:
         cut: thresholds of records in none of the ``strata``.
         rules: the rules, with the keys of their scorers.
         unscored: the decision if the compared risk is null.
-        promises: the guarantee of its ensemble; None without one.
+        guarantees: the guarantee of its ensemble; None without one.
         strictness: strictness of a run that does not set it; None if not set.
     """
 
@@ -66,13 +66,13 @@ class Policy:
     strata: Mapping[str, Cut] | None = None
     rules: tuple[Rule, ...] = ()
     unscored: Decision = "review"
-    promises: Promises | None = None
+    guarantees: PolicyGuarantees | None = None
     strictness: Strictness | None = None
 
     @property
     def notes(self) -> tuple[str, ...]:
         """The guarantees as text for humans."""
-        return () if self.promises is None else self.promises.lines
+        return () if self.guarantees is None else self.guarantees.lines
 
     @classmethod
     def read(
@@ -133,11 +133,11 @@ class Policy:
             for i, rule in enumerate(file.rules)
         )
         cut, by = Cut(file.accept, file.reject), file.by
-        promises = None
+        guarantees = None
         if ensemble is not None:
             on, tuned = ensemble
-            cut, by, strata, promises = _guaranteed(file, tuned, f"{where}: ensemble")
-        return cls(cut, on, by, strata or None, rules, file.unscored, promises, file.strictness)
+            cut, by, strata, guarantees = _guaranteed(file, tuned, f"{where}: ensemble")
+        return cls(cut, on, by, strata or None, rules, file.unscored, guarantees, file.strictness)
 
     @property
     def reads_units(self) -> bool:
@@ -174,7 +174,7 @@ class Policy:
             for rule, cause in zip(self.rules, self._causes, strict=True)
             if _holds(rule, result)
         ]
-        if result.verdict == "unclear" and self.promises is None:
+        if result.verdict == "unclear" and self.guarantees is None:
             findings.append(("review", "the verdict is unclear"))
         worst = max((d for d, _ in findings), key=DECISIONS.index)
         return Ruling(worst, tuple(cause for d, cause in findings if d == worst))
@@ -243,10 +243,10 @@ def _scorer_of(
 
 def _guaranteed(
     file: PolicyFile, ensemble: Ensemble, where: str
-) -> tuple[Cut, str | None, dict[str, Cut], Promises]:
+) -> tuple[Cut, str | None, dict[str, Cut], PolicyGuarantees]:
     """Return thresholds, field of the strata, their thresholds and the guarantees of ``ensemble``.
     Without a guarantee, nothing is accepted."""
-    from veridical.decide.promises import Promises
+    from veridical.decide.guarantees import PolicyGuarantees
 
     if ensemble.level != "response":
         raise UsageError(f"{where}: its guarantee applies to {ensemble.level}s, not to responses")
@@ -266,23 +266,23 @@ def _guaranteed(
         thresholds = file.strata.get(name, Thresholds())
         reject = file.reject if thresholds.reject is None else thresholds.reject
         fit = fits.get(name) if fits else ensemble.fit
-        strata[name] = _promised(fit, reject, f"{where}: strata.{visible(name)}")
-    cut = _promised(ensemble.fit, file.reject, where)
-    promises = Promises.from_ensemble(ensemble, rules=bool(file.rules))
+        strata[name] = _guaranteed_cut(fit, reject, f"{where}: strata.{visible(name)}")
+    cut = _guaranteed_cut(ensemble.fit, file.reject, where)
+    guarantees = PolicyGuarantees.from_ensemble(ensemble, rules=bool(file.rules))
     if fits:  # a guarantee on the whole mix does not apply to a stratum without a fit
         cut = Cut(None, file.reject, f"no guarantee for this {by}")
     if all(c.accept is None for c in (cut, *strata.values())):
-        raise UsageError(f"{where}: it guarantees nothing: {promises.lines[0]}")
-    return cut, by, strata, promises
+        raise UsageError(f"{where}: it guarantees nothing: {guarantees.lines[0]}")
+    return cut, by, strata, guarantees
 
 
-def _promised(fit: Fit | None, reject: float | None, where: str) -> Cut:
+def _guaranteed_cut(fit: Fit | None, reject: float | None, where: str) -> Cut:
     """Refuse a ``reject`` below the guarantee's threshold: the guarantee covers all answers up to
     that threshold, not a subset."""
-    promise = None if fit is None else fit.guarantee
-    if promise is None or promise.threshold is None:
+    guarantee = None if fit is None else fit.guarantee
+    if guarantee is None or guarantee.threshold is None:
         return Cut(None, reject, "no guarantee")
-    return _cut(promise.threshold, reject, where)
+    return _cut(guarantee.threshold, reject, where)
 
 
 def _holds(rule: Rule, result: Result | ResultSummary) -> bool:

@@ -49,10 +49,10 @@ class Caller:
     """A caller whose requests take turns with those of others.
 
     Attributes:
-        lane: ``INTERACTIVE`` or ``BACKGROUND``, which gets the remaining capacity.
+        priority: ``INTERACTIVE`` or ``BACKGROUND``, which gets the remaining capacity.
     """
 
-    lane: int = INTERACTIVE
+    priority: int = INTERACTIVE
 
 
 #: Caller of the current context; requests without one share a default caller.
@@ -76,7 +76,7 @@ class _Entry:
         self.taken = [False] * self.missing
 
 
-_Turn = tuple[int, float, int, _Entry, int]  # lane, turn, order of arrival, entry, its window
+_Turn = tuple[int, float, int, _Entry, int]  # priority, turn, order of arrival, entry, its window
 
 
 class FairQueue(Coalescer[Q, V]):
@@ -105,7 +105,7 @@ class FairQueue(Coalescer[Q, V]):
         """Record the caller of ``key``; an interactive call takes over the request of a job."""
         caller = CALLER.get() or _NOBODY
         before = self._callers.setdefault(key, caller)
-        if caller.lane < before.lane:
+        if caller.priority < before.priority:
             self._callers[key] = caller
             if key in self._entries:
                 self._line_up(self._entries[key])
@@ -138,12 +138,12 @@ class FairQueue(Coalescer[Q, V]):
 
     def _line_up(self, entry: _Entry) -> None:
         caller = self._callers.get(entry.key, _NOBODY)
-        clock = self._clock[caller.lane]
+        clock = self._clock[caller.priority]
         for i, window in enumerate(entry.windows):
             if not entry.taken[i]:
                 turn = max(clock, self._reached.get(caller, 0.0))
                 self._reached[caller] = turn + window.length
-                heapq.heappush(self._turns, (caller.lane, turn, next(self._order), entry, i))
+                heapq.heappush(self._turns, (caller.priority, turn, next(self._order), entry, i))
 
     def _start(self) -> None:
         """Begin forwards while threads are free and windows wait."""

@@ -144,7 +144,7 @@ class Famd(UntrustedPart):
 Parameters = Annotated[Logistic | Boosted | Famd, Field(discriminator="kind")]
 
 
-class Promise(UntrustedPart):
+class StoredGuarantee(UntrustedPart):
     """Guarantee of a threshold, or the reason why there is no guarantee.
 
     At most ``alpha`` of the accepted (risk <= ``threshold``) are hallucinated, with probability
@@ -179,7 +179,7 @@ class Fit(UntrustedPart):
     parameters: Parameters | None = None
     calibration: dict[str, Any] | None = None
     threshold: Share | None = None
-    guarantee: Promise | None = None
+    guarantee: StoredGuarantee | None = None
     n: Count
     positive: Count
 

@@ -24,7 +24,7 @@ from veridical.stats.objectives import Positive, check_beta, check_positive, obj
 from veridical.stats.thresholds import best_threshold
 
 if TYPE_CHECKING:
-    from veridical.ensembles.ensemble_file import Promise
+    from veridical.ensembles.ensemble_file import StoredGuarantee
 
 
 LEARNED = ("weighted", "logistic", "boosted", "famd")
@@ -127,7 +127,7 @@ class Fitted:
         """Return (n,) final risks."""
         return order if self.calibration is None else self.calibration.apply(order)
 
-    def as_fit(self, names: tuple[str, ...], guarantee: Promise | None = None) -> Fit:
+    def as_fit(self, names: tuple[str, ...], guarantee: StoredGuarantee | None = None) -> Fit:
         """Return the fit in the file's form."""
         by_name = None
         if self.weights is not None:

@@ -166,11 +166,11 @@ class Results(RunResults):
             UsageError: it would overwrite an input or a file of the run, or cannot be written; or
                 ``only`` contains no verdict.
         """
-        from veridical.decide.promises import Promises
+        from veridical.decide.guarantees import PolicyGuarantees
         from veridical.report.claim_rates import rates_by_model, rates_tables
         from veridical.report.decided import tables_of
+        from veridical.report.guarantees import drift_remarks, drift_tables, guarantee_table
         from veridical.report.html import write_report
-        from veridical.report.promised import drift_remarks, drift_tables, promise_table
         from veridical.report.redacted import NOTE, redacted, redacted_summary
 
         verdicts = _verdicts(only)
@@ -181,9 +181,9 @@ class Results(RunResults):
         rows, shown = self._choose_rows(verdicts)
         judging = [s.key for s in self.scorers if s.scorer.level == "claim"]
         tables = tables_of(self.summary())
-        promises = Promises.load(self.path)
-        if promises is not None:
-            tables.append(promise_table(promises))
+        guarantees = PolicyGuarantees.load(self.path)
+        if guarantees is not None:
+            tables.append(guarantee_table(guarantees))
         tables += drift_tables(self.drift())
         if judging:
             tables += rates_tables(rates_by_model(self.pairs(), judging))

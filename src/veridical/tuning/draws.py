@@ -41,7 +41,7 @@ class Drawn(NamedTuple):
     probability: float | None
 
     @property
-    def promises(self) -> bool:
+    def allows_guarantee(self) -> bool:
         """True if a guarantee may rest on it."""
         return self.kind == "random"
 
@@ -74,7 +74,7 @@ def drawn(row: Mapping[str, Any]) -> Drawn | None:
     return Drawn(str(kind), value)
 
 
-def no_promise(where: str) -> UsageError:
+def no_guarantee(where: str) -> UsageError:
     """Return the error that the labels cannot support a guarantee, with advice."""
     return UsageError(
         f"{where}: its answers were chosen, or drawn by their risk, so no guarantee "
@@ -95,12 +95,12 @@ def parted(graded: Graded, draws: Mapping[int, Drawn], half: Mask) -> tuple[Ints
         UsageError: no answer was drawn at random.
     """
     kinds = [draws.get(int(row)) for row in graded.rows]
-    random = np.array([kind is None or kind.promises for kind in kinds], dtype=bool)
+    random = np.array([kind is None or kind.allows_guarantee for kind in kinds], dtype=bool)
     if not random.any():
-        raise no_promise("labels")
-    promising = random if 2 * (~random).sum() >= random.sum() else random & half
-    shared = np.isin(graded.groups, graded.groups[promising])
-    return np.flatnonzero(~promising & ~shared), np.flatnonzero(promising)
+        raise no_guarantee("labels")
+    reserved = random if 2 * (~random).sum() >= random.sum() else random & half
+    shared = np.isin(graded.groups, graded.groups[reserved])
+    return np.flatnonzero(~reserved & ~shared), np.flatnonzero(reserved)
 
 
 def weighed(graded: Graded, draws: Mapping[int, Drawn]) -> Graded | None:

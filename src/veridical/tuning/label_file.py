@@ -12,7 +12,7 @@ from veridical.io.files import raw_rows
 from veridical.io.label_words import label_of
 from veridical.io.problems import LABEL, RowProblem
 from veridical.text.display import display, shown
-from veridical.tuning.draws import Drawn, drawn, no_promise
+from veridical.tuning.draws import Drawn, drawn, no_guarantee
 
 if TYPE_CHECKING:
     from veridical.report.results import Results
@@ -60,8 +60,8 @@ def check_promise(review: list[ReviewLabel], path: str | Path) -> None:
     Raises:
         UsageError: none of their answers was drawn at random.
     """
-    if review and all(said.draw is not None and not said.draw.promises for said in review):
-        raise no_promise(display(path))
+    if review and all(said.draw is not None and not said.draw.allows_guarantee for said in review):
+        raise no_guarantee(display(path))
 
 
 def labels_and_draws(

@@ -11,7 +11,7 @@ from veridical.core.records import Record
 from veridical.engine.causes import of_rows
 from veridical.errors import RowError, UsageError, option_named
 from veridical.text.display import display
-from veridical.tuning.draws import drawn, no_promise
+from veridical.tuning.draws import drawn, no_guarantee
 from veridical.tuning.nested import check_counts
 
 if TYPE_CHECKING:
@@ -119,15 +119,15 @@ def check_rows(
         UsageError: there are no labels or too few, or no guarantee can rest on them.
     """
     counted = LabelCounts(tuning)
-    has_groups, promises = tuning.by is None, reviewed or tuning.alpha is None
+    has_groups, allowed = tuning.by is None, reviewed or tuning.alpha is None
     for row in rows:
         if not isinstance(row, Record):
             counted.add_error(row)
             continue
         labelled = counted.add(row)
-        if labelled and not promises:
+        if labelled and not allowed:
             draw = None if tuning.grader is not None else drawn(row.meta)
-            promises = draw is None or draw.promises
+            allowed = draw is None or draw.allows_guarantee
         counts = labelled or reviewed
         has_groups = has_groups or (counts and row.meta.get(str(tuning.by)) is not None)
     if reviewed and has_groups:
@@ -136,8 +136,8 @@ def check_rows(
         if tuning.grader is None:
             raise no_labels(tuning.level, likely or counted.causes())
         raise UsageError(f"no record has a reference, which the grader {tuning.grader} requires")
-    if not promises:
-        raise no_promise("the input")
+    if not allowed:
+        raise no_guarantee("the input")
     if not has_groups:
         what = "record" if reviewed or tuning.grader is not None else "graded record"
         raise UsageError(

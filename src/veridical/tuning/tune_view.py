@@ -273,11 +273,11 @@ def _number(value: object) -> float | None:
 def _guarantees(tuned: ShownTuned) -> TableSection:
     strata = tuned.ensemble.strata
     parts = {"all": tuned.ensemble.fit, **({} if strata is None else strata.of)}
-    promise = tuned.ensemble.fit.guarantee
-    assert promise is not None
-    sure = share(1 - (promise.delta or 0))
+    guarantee = tuned.ensemble.fit.guarantee
+    assert guarantee is not None
+    sure = share(1 - (guarantee.delta or 0))
     facts = [
-        f"accepted where risk <= threshold: at most {share(promise.alpha)} of these are "
+        f"accepted where risk <= threshold: at most {share(guarantee.alpha)} of these are "
         f"hallucinated, with probability {sure}; on answers that nothing was fitted to"
     ]
     if strata is not None and strata.simultaneous is not None:
@@ -292,25 +292,25 @@ def _guarantees(tuned: ShownTuned) -> TableSection:
             f"{strata.by} hold together is less probable (--simultaneous makes it {sure})"
         )
     heads = ["stratum", "threshold", "answers", "accepted", "hallucinated of these", "at most"]
-    rows = [_promise(name, fit) for name, fit in parts.items() if fit.guarantee is not None]
+    rows = [_guarantee_row(name, fit) for name, fit in parts.items() if fit.guarantee is not None]
     notes = [
-        f"{name}: nothing can be promised: {fit.guarantee.reason}"
+        f"{name}: no guarantee: {fit.guarantee.reason}"
         for name, fit in parts.items()
         if fit.guarantee is not None and fit.guarantee.threshold is None
     ]
     return TableSection("guarantee", facts, heads, rows, notes)
 
 
-def _promise(name: str, fit: Fit) -> list[str]:
-    promise = fit.guarantee
-    assert promise is not None
+def _guarantee_row(name: str, fit: Fit) -> list[str]:
+    guarantee = fit.guarantee
+    assert guarantee is not None
     return [
         name,
-        "none" if promise.threshold is None else f"{promise.threshold:.4f}",
-        f"{promise.n:,}",
-        share(promise.accepted),
-        share(promise.observed),
-        share(promise.bound),
+        "none" if guarantee.threshold is None else f"{guarantee.threshold:.4f}",
+        f"{guarantee.n:,}",
+        share(guarantee.accepted),
+        share(guarantee.observed),
+        share(guarantee.bound),
     ]
 
 

@@ -15,9 +15,9 @@ from veridical.ensembles.ensemble_file import (
     Fit,
     FittedOn,
     Honest,
-    Promise,
     Reference,
     StoredFigure,
+    StoredGuarantee,
     StoredObjective,
     Strata,
 )
@@ -222,13 +222,13 @@ def tune_graded(
     recipe, alpha, delta = options.recipe, options.alpha, options.delta
     origin = origin or Origin()
     whole, notes = usable(graded)
-    fitting = promising = whole
+    fitting = reserved = whole
     if alpha is not None:
         half = folds(whole, 2, recipe.seed) == 1
-        to_fit, to_promise = parted(whole, draws or {}, half)
-        fitting, promising = whole.take(to_fit), whole.take(to_promise)
+        to_fit, to_reserved = parted(whole, draws or {}, half)
+        fitting, reserved = whole.take(to_fit), whole.take(to_reserved)
         notes.append(
-            f"{len(promising)} of {len(whole)} graded {_what(whole)} are reserved for the "
+            f"{len(reserved)} of {len(whole)} graded {_what(whole)} are reserved for the "
             "guarantee: nothing is fitted to them"
         )
     check_enough(fitting, options.cv)
@@ -247,7 +247,7 @@ def tune_graded(
         notes.append("answers count by the inverse of the probability with which they were drawn")
     used = _used(fits, whole)
     names = tuple(whole.scorers[i] for i in used)
-    promises = {} if alpha is None else _promises(fits, promising, alpha, options)
+    guarantees = {} if alpha is None else _guarantees(fits, reserved, alpha, options)
     ensemble = Ensemble(
         version=__version__,
         level=whole.level,
@@ -260,14 +260,14 @@ def tune_graded(
             )
             for i, name in zip(used, names, strict=True)
         ),
-        fit=_part(fits, None, used, names, promises, fitting),
+        fit=_part(fits, None, used, names, guarantees, fitting),
         strata=None
         if options.by is None
         else Strata(
             by=options.by,
             of={
-                name: _part(fits, name, used, names, promises, fitting)
-                for name in sorted({*fits.of, *(n for n in promises if n is not None)})
+                name: _part(fits, name, used, names, guarantees, fitting)
+                for name in sorted({*fits.of, *(n for n in guarantees if n is not None)})
             },
             simultaneous=delta if options.simultaneous else None,
         ),
@@ -337,19 +337,19 @@ def _part(
     stratum: str | None,
     used: list[int],
     names: tuple[str, ...],
-    promises: Mapping[str | None, Promise],
+    guarantees: Mapping[str | None, StoredGuarantee],
     graded: Graded,
 ) -> Fit:
     """Return the fit of a stratum (None: of all) for the file, with its guarantee."""
     fitted = fits.of.get(stratum or "", fits.overall)
     if fitted.weights is not None:
         fitted = replace(fitted, weights=fitted.weights[used])
-    return fitted.as_fit(names, promises.get(stratum))
+    return fitted.as_fit(names, guarantees.get(stratum))
 
 
-def _promises(
+def _guarantees(
     fits: Fits, graded: Graded, alpha: float, options: TuneOptions
-) -> dict[str | None, Promise]:
+) -> dict[str | None, StoredGuarantee]:
     """Return the guarantees on all targets (None), and on each stratum."""
     from veridical.stats.conformal import by_stratum, guarantee
 
@@ -360,13 +360,13 @@ def _promises(
     if graded.strata is not None:
         in_stratum = np.array([bool(name) for name in graded.strata])
         strata = [name for name in graded.strata if name]
-        for name, promised in by_stratum(
+        for name, made in by_stratum(
             *(risk[in_stratum], labels[in_stratum], strata, alpha, options.delta),
             groups=groups[in_stratum],
             simultaneous=options.simultaneous,
         ).items():
-            guarantees[name] = promised
-    return {name: Promise(**promised.as_dict()) for name, promised in guarantees.items()}
+            guarantees[name] = made
+    return {name: StoredGuarantee(**made.as_dict()) for name, made in guarantees.items()}
 
 
 def _honest(honest: Nested, recipe: Recipe) -> Honest | None:

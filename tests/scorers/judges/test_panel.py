@@ -13,7 +13,7 @@ from veridical.core.messages import LlmError
 from veridical.core.records import Record
 from veridical.core.registry import REGISTRY
 from veridical.errors import NotApplicable, UsageError
-from veridical.scorers.judges.panel import JudgeChoice, panel, seats
+from veridical.scorers.judges.panel import JudgeChoice, choices, panel
 
 RECORD = Record(prompt="q", response="a")
 JUDGES = "self, good|likert, bad|continuous"
@@ -101,7 +101,7 @@ async def test_judges_are_asked_at_the_same_time():
 
 
 def test_judges_are_checked_when_named():
-    assert seats("self, openai:gpt-4o-mini|likert, http://h/v1#m") == [
+    assert choices("self, openai:gpt-4o-mini|likert, http://h/v1#m") == [
         JudgeChoice(None, "correct_incorrect"),
         JudgeChoice("openai:gpt-4o-mini", "likert"),
         JudgeChoice("http://h/v1#m", "correct_incorrect"),

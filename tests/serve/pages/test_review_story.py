@@ -1,4 +1,4 @@
-"""From 200 labels in the page to a policy in CI with a promise: the commands of docs/review.md as
+"""From 200 labels in the page to a policy in CI with a guarantee: the commands of docs/review.md as
 they stand there, with a real server between them that is asked what the page asks it."""
 
 from __future__ import annotations
@@ -141,10 +141,10 @@ def test_200_labels_become_a_policy_with_a_promise(
     code, refusal = run(words(tune))
     assert code == 0, refusal
     file = json.loads((at / "ensemble.json").read_text())
-    assert file["fitted_on"]["n"] == LABELS // 2  # the other half makes the promise
-    promise = file["fit"]["guarantee"]
-    assert (promise["alpha"], promise["delta"], promise["n"]) == (0.1, 0.1, LABELS // 2)
-    assert promise["threshold"] is not None and promise["bound"] <= 0.1
+    assert file["fitted_on"]["n"] == LABELS // 2  # the other half makes the guarantee
+    guarantee = file["fit"]["guarantee"]
+    assert (guarantee["alpha"], guarantee["delta"], guarantee["n"]) == (0.1, 0.1, LABELS // 2)
+    assert guarantee["threshold"] is not None and guarantee["bound"] <= 0.1
     capfd.readouterr()
     # what is new: 30 right answers, then one of them wrong
     write(at / "new.jsonl", rows(1001, 30, wrong_in=10_000))

@@ -215,10 +215,10 @@ async def claims(
 
 async def _gate(record: Record, evidence: Evidence, checker: str, nli: str | None) -> LanguageGate:
     """Return the language gate of the NLI checker; an open one for other checkers."""
-    seats = majority.seats(checker)
-    if any(seat.asks != "nli" for seat in seats):
+    chosen = majority.choices(checker)
+    if any(one.asks != "nli" for one in chosen):
         return OPEN
-    return await language_gate(record, evidence, seats[0].model or nli)
+    return await language_gate(record, evidence, chosen[0].model or nli)
 
 
 def _by_language(

@@ -42,12 +42,12 @@ class Judges(str):
     @staticmethod
     def prompts(value: str) -> list[str]:
         """Return the templates named in the parameter, for the registry."""
-        return [s.template for s in seats(value)]
+        return [s.template for s in choices(value)]
 
     @staticmethod
     def models(value: str) -> dict[str, list[str | None]]:
         """Return the LLMs named in the parameter, for the registry."""
-        return {"llm": [s.llm for s in seats(value)]}
+        return {"llm": [s.llm for s in choices(value)]}
 
     @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: Any) -> Any:
@@ -56,31 +56,31 @@ class Judges(str):
         return core_schema.no_info_after_validator_function(_checked, core_schema.str_schema())
 
 
-def seats(judges: str) -> list[JudgeChoice]:
+def choices(judges: str) -> list[JudgeChoice]:
     """Parse the judges in ``"self, NAME, NAME|TEMPLATE"``.
 
     Raises:
         UsageError: there is no judge, or one is named twice.
     """
-    sitting = []
+    chosen = []
     for text in judges.split(","):
         name, _, template = (part.strip() for part in text.partition("|"))
         if not name:
             raise UsageError(f"judges must be names separated by commas, not {judges!r}")
-        seat = JudgeChoice(None if name == SELF else name, template or _TEMPLATE)
-        if seat in sitting:
-            raise UsageError(f"the judge {seat} is named twice")
-        sitting.append(seat)
-    return sitting
+        choice = JudgeChoice(None if name == SELF else name, template or _TEMPLATE)
+        if choice in chosen:
+            raise UsageError(f"the judge {choice} is named twice")
+        chosen.append(choice)
+    return chosen
 
 
 def _checked(judges: str) -> str:
-    sitting = seats(judges)
-    for s in sitting:
+    chosen = choices(judges)
+    for s in chosen:
         judge_template(s.template)
     return ", ".join(
         f"{s.llm or SELF}" + ("" if s.template == _TEMPLATE else f"|{pinned(s.template)}")
-        for s in sitting
+        for s in chosen
     )
 
 
@@ -142,7 +142,7 @@ async def panel(
     it also has ``flips``, the share of pairs of a judge's repeats that differ, per judge and on
     average.
     """
-    sitting = seats(judges)
+    chosen = choices(judges)
     options: dict[str, Any] = {"explanations": explanations, "fences": fences}
     if temperature:
         options["temperature"] = temperature
@@ -151,7 +151,7 @@ async def panel(
             evidence.score(
                 "judge", template=s.template, llm=s.llm, **options, **({"draw": n} if n else {})
             )
-            for s in sitting
+            for s in chosen
             for n in range(repeats)
         )
     )
@@ -159,17 +159,17 @@ async def panel(
     confidences = [[1 - s.risk for s in scores if s.risk is not None] for scores in by_judge]
     heard = [statistics.fmean(some) for some in confidences if some]
     judge_reports = [
-        _judge_report(seat, scores) for seat, scores in zip(sitting, by_judge, strict=True)
+        _judge_report(choice, scores) for choice, scores in zip(chosen, by_judge, strict=True)
     ]
     if all(s.status == "not_applicable" for s in found):
         raise NotApplicable(f"no judge applies: {found[0].reason}")
-    if 2 * len(heard) < len(sitting):
+    if 2 * len(heard) < len(chosen):
         why = next(s.reason for s in found if s.risk is None)
         return Score(
             risk=None,
             raw={"judges": judge_reports},
             status="failed",
-            reason=f"{len(sitting) - len(heard)} of {len(sitting)} judges gave no verdict: {why}",
+            reason=f"{len(chosen) - len(heard)} of {len(chosen)} judges gave no verdict: {why}",
         )
     confidence = _COMBINED[combine](heard)
     raw = {"confidence": confidence, "range": max(heard) - min(heard), "judges": judge_reports}
@@ -179,11 +179,11 @@ async def panel(
     return Score.of(1 - confidence, raw=raw)
 
 
-def _judge_report(seat: JudgeChoice, scores: Sequence[Score]) -> dict[str, Any]:
+def _judge_report(choice: JudgeChoice, scores: Sequence[Score]) -> dict[str, Any]:
     """Return a judge's first verdict and, for several, their agreement."""
     first = next((s for s in scores if s.risk is not None), scores[0])
     report = {
-        "judge": str(seat),
+        "judge": str(choice),
         "status": first.status,
         "reason": first.reason,
         "raw": first.raw,

@@ -11,7 +11,7 @@ import pytest
 from commands import run_command
 
 import veridical
-from veridical.decide.promises import PROMISES
+from veridical.decide.guarantees import GUARANTEES
 
 
 def rows(n: int) -> list[dict[str, object]]:
@@ -72,4 +72,4 @@ def test_the_report_says_what_the_terminal_says(folder: Path) -> None:
     done = run(folder, *check, "--policy", "plain.toml", "--report", "r.html")
     assert done.returncode == 0 and "guarantee:" not in done.stderr
     assert "Guarantee of" not in (folder / "r.html").read_text("utf-8")
-    assert not (folder / "run" / PROMISES).exists()
+    assert not (folder / "run" / GUARANTEES).exists()

@@ -12,14 +12,14 @@ from veridical.report.overview import number, percent
 
 if TYPE_CHECKING:
     from veridical.decide.drift import Drift
-    from veridical.decide.promises import Promises
-    from veridical.ensembles.ensemble_file import Promise
+    from veridical.decide.guarantees import PolicyGuarantees
+    from veridical.ensembles.ensemble_file import StoredGuarantee
 
 
-_TEMPLATE = "promises.html"
+_TEMPLATE = "guarantees.html"
 
 
-class PromiseRow(NamedTuple):
+class GuaranteeRow(NamedTuple):
     """A table row: its name, and ``cells`` or the reason why there are none of them."""
 
     name: str
@@ -27,15 +27,15 @@ class PromiseRow(NamedTuple):
     reason: str | None = None
 
 
-def promise_table(promises: Promises) -> Markup:
+def guarantee_table(guarantees: PolicyGuarantees) -> Markup:
     """Return the guarantees on accepted answers, a row per stratum, and reasons for missing
     ones."""
     head = (
         *("Answers", "Accepted at risk up to", "Hallucinated, at most", "With probability"),
         *("Graded answers", "Accepted of these", "Hallucinated of those", "Upper limit"),
     )
-    rows = [_promise(promises.name(s) or "all", promise) for s, promise in promises.of.items()]
-    facts = [f"{remark[0].upper()}{remark[1:]}." for remark in promises.remarks]
+    rows = [_row(guarantees.name(s) or "all", guarantee) for s, guarantee in guarantees.of.items()]
+    facts = [f"{remark[0].upper()}{remark[1:]}." for remark in guarantees.remarks]
     facts.append("Guarantees are about answers drawn like those that were graded.")
     caption = "Guarantee of accepted answers"
     return rendered(_TEMPLATE, caption=caption, head=head, rows=rows, facts=facts, alarm=False)
@@ -52,7 +52,7 @@ def drift_tables(drifts: Mapping[str, Mapping[str, Drift]]) -> list[Markup]:
         if moved:
             fact = (
                 f"Drifted from the answers it was tuned on: {', '.join(moved)}. Thresholds and "
-                "promises may not hold."
+                "guarantees may not hold."
             )
         elif all(drift.ks is None for drift in parts.values()):
             fact = "Nothing is scored that could have drifted."
@@ -75,30 +75,30 @@ def drift_remarks(drifts: Mapping[str, Mapping[str, Drift]]) -> list[str]:
     ]
 
 
-def _promise(name: str, promise: Promise | None) -> PromiseRow:
-    if promise is None:
-        return PromiseRow(name, reason="No guarantee.")
-    if promise.threshold is None:
-        return PromiseRow(name, reason=f"No guarantee: {promise.reason or 'none holds'}.")
+def _row(name: str, guarantee: StoredGuarantee | None) -> GuaranteeRow:
+    if guarantee is None:
+        return GuaranteeRow(name, reason="No guarantee.")
+    if guarantee.threshold is None:
+        return GuaranteeRow(name, reason=f"No guarantee: {guarantee.reason or 'none holds'}.")
     cells = (
-        number(promise.threshold, 4),
-        percent(promise.alpha),
-        "on average" if promise.delta is None else percent(1 - promise.delta),
-        f"{promise.n:,}",
-        percent(promise.accepted),
-        percent(promise.observed),
-        percent(promise.bound),
+        number(guarantee.threshold, 4),
+        percent(guarantee.alpha),
+        "on average" if guarantee.delta is None else percent(1 - guarantee.delta),
+        f"{guarantee.n:,}",
+        percent(guarantee.accepted),
+        percent(guarantee.observed),
+        percent(guarantee.bound),
     )
-    return PromiseRow(name, cells)
+    return GuaranteeRow(name, cells)
 
 
-def _drift(name: str, drift: Drift) -> PromiseRow:
+def _drift(name: str, drift: Drift) -> GuaranteeRow:
     if drift.ks is None or drift.p_holm is None:
-        return PromiseRow(
+        return GuaranteeRow(
             name, reason="Nothing to compare: it scored no answers here, or no answers in tuning."
         )
     p = "< 0.001" if drift.p_holm < 0.001 else number(drift.p_holm)
     drifted = "yes" if drift.drifted else "no"
-    return PromiseRow(
+    return GuaranteeRow(
         name, (number(drift.mean), number(drift.mean_before), number(drift.ks, 2), p, drifted)
     )

@@ -6,14 +6,14 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict
 
-from veridical.ensembles.ensemble_file import Ensemble, Promise
+from veridical.ensembles.ensemble_file import Ensemble, StoredGuarantee
 from veridical.text.display import visible
 
 #: File in the run directory, if the latest command's policy has a guarantee.
-PROMISES = "promises.json"
+GUARANTEES = "promises.json"
 
 
-class Promises(BaseModel):
+class PolicyGuarantees(BaseModel):
     """The guarantees on which a policy relies.
 
     Attributes:
@@ -27,12 +27,12 @@ class Promises(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     by: str | None
-    of: dict[str, Promise | None]
+    of: dict[str, StoredGuarantee | None]
     simultaneous: float | None = None
     rules: bool = False
 
     @classmethod
-    def from_ensemble(cls, ensemble: Ensemble, rules: bool) -> Promises:
+    def from_ensemble(cls, ensemble: Ensemble, rules: bool) -> PolicyGuarantees:
         """Return the guarantees of a tuned ensemble. One on all records is used only without
         strata, as it does not cover a single stratum."""
         strata = ensemble.strata
@@ -43,10 +43,10 @@ class Promises(BaseModel):
         return cls(by=strata.by, of=of, simultaneous=strata.simultaneous, rules=rules)
 
     @classmethod
-    def load(cls, run: Path) -> Promises | None:
+    def load(cls, run: Path) -> PolicyGuarantees | None:
         """Read the guarantees from a run directory; None if it has no such file."""
         try:
-            return cls.model_validate_json((run / PROMISES).read_bytes())
+            return cls.model_validate_json((run / GUARANTEES).read_bytes())
         except (OSError, ValueError):
             return None
 
@@ -54,7 +54,7 @@ class Promises(BaseModel):
         """Write the guarantees into a run directory."""
         from veridical.files.atomic import write_atomic
 
-        write_atomic(run / PROMISES, self.model_dump_json() + "\n", private=True)
+        write_atomic(run / GUARANTEES, self.model_dump_json() + "\n", private=True)
 
     def name(self, stratum: str) -> str:
         """Name a stratum for humans; "" for all records."""
@@ -64,10 +64,10 @@ class Promises(BaseModel):
     def remarks(self) -> tuple[str, ...]:
         """Remarks on all guarantees."""
         remarks = []
-        promised = [p for p in self.of.values() if p is not None and p.threshold is not None]
+        guaranteed = [p for p in self.of.values() if p is not None and p.threshold is not None]
         if self.simultaneous is not None:
             remarks.append(f"all of these hold together with probability {1 - self.simultaneous:g}")
-        elif len(promised) > 1:
+        elif len(guaranteed) > 1:
             remarks.append(
                 "each of these holds separately with that probability; that all hold together is "
                 "less probable"
@@ -80,20 +80,20 @@ class Promises(BaseModel):
     def lines(self) -> tuple[str, ...]:
         """All guarantees as text for humans, one per line."""
         lines = []
-        for stratum, promise in self.of.items():
+        for stratum, guarantee in self.of.items():
             name = self.name(stratum)
-            lines.append((f"{name}: " if name else "") + _promised(promise))
+            lines.append((f"{name}: " if name else "") + _described(guarantee))
         return (*lines, *self.remarks)
 
 
-def _promised(promise: Promise | None) -> str:
-    if promise is None:
+def _described(guarantee: StoredGuarantee | None) -> str:
+    if guarantee is None:
         return "no guarantee"
-    if promise.threshold is None:
-        return f"no guarantee: {promise.reason or 'none holds'}"
-    sure = "" if promise.delta is None else f" with probability {1 - promise.delta:g}"
-    part = "" if promise.accepted is None else f", of which it accepts {promise.accepted:.0%}"
+    if guarantee.threshold is None:
+        return f"no guarantee: {guarantee.reason or 'none holds'}"
+    sure = "" if guarantee.delta is None else f" with probability {1 - guarantee.delta:g}"
+    part = "" if guarantee.accepted is None else f", of which it accepts {guarantee.accepted:.0%}"
     return (
-        f"at most {100 * promise.alpha:g} % of the accepted are hallucinated{sure} "
-        f"(risk at most {promise.threshold:g}, by {promise.n} graded answers{part})"
+        f"at most {100 * guarantee.alpha:g} % of the accepted are hallucinated{sure} "
+        f"(risk at most {guarantee.threshold:g}, by {guarantee.n} graded answers{part})"
     )

@@ -10,20 +10,20 @@ from browsing import Open
 from builders import HOSTILE, assorted
 
 from veridical.decide.drift import Drift
-from veridical.decide.promises import PROMISES, Promises
-from veridical.ensembles.ensemble_file import Promise
-from veridical.report.promised import drift_tables, promise_table
+from veridical.decide.guarantees import GUARANTEES, PolicyGuarantees
+from veridical.ensembles.ensemble_file import StoredGuarantee
+from veridical.report.guarantees import drift_tables, guarantee_table
 
 
-def promise(threshold: float | None = 0.3125, **more: Any) -> Promise:
+def guarantee(threshold: float | None = 0.3125, **more: Any) -> StoredGuarantee:
     fields = {"alpha": 0.1, "delta": 0.05, "n": 1200, "reason": None, **more}
     if threshold is not None:
         fields |= {"accepted": 0.45, "observed": 0.062, "bound": 0.088}
-    return Promise(method="ltt", threshold=threshold, **fields)
+    return StoredGuarantee(method="ltt", threshold=threshold, **fields)
 
 
-def refused(reason: str) -> Promise:
-    return promise(None, reason=reason, n=9)
+def refused(reason: str) -> StoredGuarantee:
+    return guarantee(None, reason=reason, n=9)
 
 
 def drift(p: float | None = 0.4, **more: Any) -> Drift:
@@ -32,27 +32,27 @@ def drift(p: float | None = 0.4, **more: Any) -> Drift:
     return Drift(**{**fields, **more})
 
 
-STRATA = Promises(
+STRATA = PolicyGuarantees(
     by="task",
-    of={"qa": promise(), "chat": promise(0.2), "law": refused("9 are too few"), "new": None},
+    of={"qa": guarantee(), "chat": guarantee(0.2), "law": refused("9 are too few"), "new": None},
     rules=True,
 )
 
 
 def test_all_that_is_promised_is_on_the_page() -> None:
-    table = promise_table(Promises(by=None, of={"": promise()}))
+    table = guarantee_table(PolicyGuarantees(by=None, of={"": guarantee()}))
     for shown in ("all", "0.3125", "10 %", "95 %", "1,200", "45 %", "6.2 %", "8.8 %"):
         assert f">{shown}<" in table
     assert "together" not in table and "drawn like those that were graded" in table
 
 
 def test_strata_refusals_and_what_holds_together() -> None:
-    table = promise_table(STRATA)
+    table = guarantee_table(STRATA)
     assert "task = qa" in table and "No guarantee: 9 are too few." in table
     assert ">No guarantee.<" in table
     assert "Each of these holds separately with that probability" in table
     assert "The rules may revoke some of these" in table
-    both = promise_table(STRATA.model_copy(update={"simultaneous": 0.1}))
+    both = guarantee_table(STRATA.model_copy(update={"simultaneous": 0.1}))
     assert "All of these hold together with probability 0.9." in both
     assert "separately" not in both
 
@@ -66,15 +66,15 @@ def test_the_terminal_says_the_same() -> None:
     assert lines[2] == "task = law: no guarantee: 9 are too few"
     assert lines[3] == "task = new: no guarantee"
     assert "separately" in lines[4] and "rules" in lines[5]
-    assert Promises(by=None, of={"": promise()}).lines[1:] == ()
+    assert PolicyGuarantees(by=None, of={"": guarantee()}).lines[1:] == ()
 
 
 def test_promises_are_kept_with_the_run(tmp_path: Path) -> None:
-    assert Promises.load(tmp_path) is None
+    assert PolicyGuarantees.load(tmp_path) is None
     STRATA.save(tmp_path)
-    assert Promises.load(tmp_path) == STRATA
-    (tmp_path / PROMISES).write_text("{}", "utf-8")
-    assert Promises.load(tmp_path) is None
+    assert PolicyGuarantees.load(tmp_path) == STRATA
+    (tmp_path / GUARANTEES).write_text("{}", "utf-8")
+    assert PolicyGuarantees.load(tmp_path) is None
 
 
 def test_drift_is_told_with_its_figures() -> None:
@@ -92,25 +92,28 @@ def test_drift_is_told_with_its_figures() -> None:
 
 def test_names_and_reasons_are_escaped() -> None:
     of = {name: refused(name) for name in HOSTILE}
-    told = promise_table(Promises(by=HOSTILE[0], of=of))
+    told = guarantee_table(PolicyGuarantees(by=HOSTILE[0], of=of))
     told += drift_tables({HOSTILE[0]: {name: drift(0.01) for name in HOSTILE}})[0]
     assert "<script" not in told and "<img" not in told and "<svg" not in told
     assert 'onerror="' not in told and "&lt;/script&gt;" in told
 
 
 @pytest.mark.browser
-def test_promises_and_drift_are_shown(show: Open, size: str) -> None:
-    of = {"qa": promise(), **{name: refused(name) for name in HOSTILE}}
+def test_guarantees_and_drift_are_shown(show: Open, size: str) -> None:
+    of = {"qa": guarantee(), **{name: refused(name) for name in HOSTILE}}
     found = {"ngram": drift(0.01), HOSTILE[0]: drift()}
-    tables = [promise_table(Promises(by="task", of=of)), *drift_tables({HOSTILE[1]: found})]
+    tables = [
+        guarantee_table(PolicyGuarantees(by="task", of=of)),
+        *drift_tables({HOSTILE[1]: found}),
+    ]
     page = show(assorted(), size=size, tables=tables)
     figures = page.locator("figure.decided")
     assert figures.count() == 2
-    guarantee = figures.nth(0)
-    assert guarantee.locator("caption, figcaption").inner_text() == "Guarantee of accepted answers"
-    cells = guarantee.locator("tbody tr").nth(0).locator("th, td").all_inner_texts()
+    accepted = figures.nth(0)
+    assert accepted.locator("caption, figcaption").inner_text() == "Guarantee of accepted answers"
+    cells = accepted.locator("tbody tr").nth(0).locator("th, td").all_inner_texts()
     assert cells == ["task = qa", "0.3125", "10 %", "95 %", "1,200", "45 %", "6.2 %", "8.8 %"]
-    refusals = guarantee.locator("tbody tr td[colspan]")
+    refusals = accepted.locator("tbody tr td[colspan]")
     assert refusals.count() == len(HOSTILE)
     told = refusals.evaluate_all("(cells) => cells.map((c) => c.textContent)")
     assert all(reason in text for reason, text in zip(HOSTILE, told, strict=True))
