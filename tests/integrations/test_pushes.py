@@ -131,5 +131,5 @@ def test_places_may_lie_deeper(tmp_path: Path) -> None:
     rows = [{"answer": SOURCE, "context": SOURCE, "span": {"id": "x"}, "other": 5}]
     found = veridical.check(rows, out=tmp_path / "run", store=None)
     (push,) = pushes(found, "span.id", "other")
-    assert push.places == {"span.id": "x"} and push.told.passed
+    assert push.places == {"span.id": "x"} and push.judgement.passed
     assert push.id("a") != push.id("b")
