@@ -5,22 +5,21 @@
 Fits are made for each NLI model and each field (contexts, reference, samples, log-probabilities).
 The members' risks on labelled answers become log-odds. Logistic regressions of these give the
 log-odds of being wrong. Each subset of the members that read by a model has its own, for runs
-without a reader (``--proxy``). Lexical members are in each of them, and add nothing
-if they find nothing to compare. Every benchmark counts the same. So do its parts, and right and
-wrong answers of each: the risk is calibrated to equal numbers. No coefficient is below 0. A member
-without which a fit is as good out of fold is left out. By contexts, folds are benchmarks: each is
-judged by a fit that has not seen it. By contexts and reference, a response is as risky as its worst
-sentence. The regression uses that sentence, chosen again by each fit until the choice stays. By
-contexts, the more sentences an answer has the less each of them counts. The share of the log of
-their number is the one that orders best out of fold. The order by the mean, the expected number of
-wrong sentences and the like is printed for comparison (``default_ways.py``). By samples and
-log-probabilities the regression uses the response.
+without a reader (``--proxy``). Lexical members are in each of them, and add nothing if they find
+nothing to compare. Every benchmark counts the same. So do its parts, and right and wrong answers of
+each: the risk is calibrated to equal numbers. No coefficient is below 0. A member without which a
+fit is as good out of fold is left out. By contexts, folds are benchmarks: each is judged by a fit
+that has not seen it. By contexts and reference, a response is as risky as its worst sentence. The
+regression uses that sentence, chosen again by each fit until the choice stays. By contexts, the
+more sentences an answer has the less each of them counts. The share of the log of their number is
+the one that orders best out of fold. The order by the mean, the expected number of wrong sentences
+and the like is printed for comparison (``default_ways.py``). By samples and log-probabilities the
+regression uses the response.
 
 Verdicts are cut on these risks, out of fold, each benchmark counting the same. ``balanced`` has the
 largest balanced accuracy. At ``low`` half as many right answers are flagged, at ``high`` half as
 many wrong ones are missed. Below each cut, a zone with at most a tenth of the answers is
-``unclear``. ``contradicted`` needs a risk from which on three of four answers of even sets are
-wrong.
+``unclear``. From the risk of ``contradicted``, three of four answers of even sets are wrong.
 
 The output is ``ensembles/scorers/default.json``. Figures are printed for the fitted data (out of
 fold, by group) and for held-out data. Those of constant risks and of the length are added.
