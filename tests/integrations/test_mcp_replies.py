@@ -10,14 +10,14 @@ from places import ROOT
 from tokenizers import Tokenizer
 
 from veridical import check_one
-from veridical.integrations.mcp_server import MOST_TOKENS, bounded, tokens, told
+from veridical.integrations.mcp_server import MOST_TOKENS, as_json, bounded, tokens
 
 HEIGHT = "The tower is 57 m tall."
 
 
 def test_wrong_sentences_come_with_evidence_and_right_ones_are_left_out() -> None:
     answer = "The tower is 57 m tall. The tower is 70 m tall."
-    reply = json.loads(told(check_one(answer, contexts=["Other.", HEIGHT], store=None)))
+    reply = json.loads(as_json(check_one(answer, contexts=["Other.", HEIGHT], store=None)))
     assert reply["verdict"] == "contradicted" and reply["statements"] == 2
     (wrong,) = reply["sentences"]
     assert wrong["text"] == "The tower is 70 m tall."
@@ -25,7 +25,7 @@ def test_wrong_sentences_come_with_evidence_and_right_ones_are_left_out() -> Non
 
 
 def test_unchecked_says_why_and_what_to_do() -> None:
-    reply = json.loads(told(check_one("The tower is 57 m tall.", store=None)))
+    reply = json.loads(as_json(check_one("The tower is 57 m tall.", store=None)))
     assert reply["verdict"] == "unchecked" and reply["risk"] is None
     assert "nothing to check" in reply["reason"] and "contexts" in reply["advice"]
 
