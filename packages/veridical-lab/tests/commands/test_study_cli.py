@@ -64,7 +64,9 @@ def test_counted_objects_are_told(tmp_path: Path) -> None:
     small = ("counting", "--limit", "2", "--n", "3")
     done = run(tmp_path, *small, "--plan")
     assert done.returncode == 0, done.stderr
-    assert "2 of 8 objects, one to five of each, 3 images a prompt" in " ".join(done.stdout.split())
+    assert "2 of 8 objects, one to five of each, 3 images per prompt" in " ".join(
+        done.stdout.split()
+    )
     assert "100 records to score" in " ".join(done.stdout.split())
     done = run(tmp_path, *small, "--report", "c.html", "--json", "c.json")
     assert done.returncode == 0, done.stderr
