@@ -188,11 +188,12 @@ def unused_lines(results: Results) -> list[str]:
 
 def statement_lines(summary: Summary) -> list[str]:
     """Count statements by the basis of their risk, if known."""
-    first, *rest = [f"{n} {_BASES[by]}" for by in _BASES if (n := summary.statements[by])] or [""]
-    if not first:
+    found = [(n, basis) for by, basis in _BASES.items() if (n := summary.statements[by])]
+    if not found:
         return []
-    total, (count, _, basis) = sum(summary.statements.values()), first.partition(" ")
-    return [f"statements: {total}; {', '.join([f'{count} decided {basis}', *rest])}"]
+    (count, first), *rest = found
+    others = "".join(f", {n} {basis}" for n, basis in rest)
+    return [f"statements: {sum(n for n, _ in found)}; {count} decided {first}{others}"]
 
 
 def language_lines(results: Results) -> list[str]:

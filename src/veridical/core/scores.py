@@ -37,6 +37,7 @@ SHOWN = 3
 
 _FROZEN = ConfigDict(frozen=True, extra="forbid")
 _M = TypeVar("_M", bound=BaseModel)
+_S = TypeVar("_S", "Score", "ScoreSummary")
 
 
 def _absent(value: Any) -> bool:
@@ -289,6 +290,12 @@ class Repair(BaseModel):
     decision: Decision | None = None
 
 
+def _deciding(scores: Mapping[str, _S], by: str | None) -> _S | None:
+    """Return the score of a result whose risk is that of the scorer ``by``."""
+    named = (s for key, s in scores.items() if key.partition("(")[0] == by)
+    return next((s for s in named if s.status == "scored"), None)
+
+
 class FieldResult(BaseModel):
     """Verdict on a value of a structured answer.
 
@@ -337,8 +344,7 @@ class Result(BaseModel):
     @property
     def deciding(self) -> Score | None:
         """The score on which ``risk`` and ``verdict`` rest; None if there is no risk."""
-        named = (s for key, s in self.scores.items() if key.partition("(")[0] == self.by)
-        return next((s for s in named if s.status == "scored"), None)
+        return _deciding(self.scores, self.by)
 
     @property
     def spans(self) -> tuple[Unit, ...]:
@@ -563,3 +569,8 @@ class ResultSummary(BaseModel):
     fields: tuple[FieldSummary, ...] = ()
     invisible: int | None = None
     scores: dict[str, ScoreSummary]
+
+    @property
+    def deciding(self) -> ScoreSummary | None:
+        """The score on which ``risk`` and ``verdict`` rest; None if there is no risk."""
+        return _deciding(self.scores, self.by)

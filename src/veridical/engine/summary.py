@@ -164,8 +164,9 @@ class Summary:
         for key, score in result.scores.items():
             if key in self.scorers:  # the mean of several scorers is not a scorer of the run
                 self.scorers[key].add(score)
-            if score.statements is not None and key.partition("(")[0] == result.by:
-                self.statements.update(score.statements)
+        deciding = result.deciding
+        if deciding is not None and deciding.statements is not None:
+            self.statements.update(deciding.statements)
 
     def add_stops(self, line: bytes) -> None:
         """Count the tier at which each cascade stopped, from a result line."""
