@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from veridical.errors import UsageError
+from veridical.text.python_syntax import parse_python
 
 
 def read_calls(text: str) -> list[tuple[str, dict[str, Any]]]:
@@ -19,7 +20,7 @@ def read_calls(text: str) -> list[tuple[str, dict[str, Any]]]:
     """
     source = f"[{text}\n]"
     try:
-        tree = ast.parse(source, mode="eval")
+        tree = parse_python(source, mode="eval")
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         raise UsageError(
             f"cannot read scorers {text!r}: write names and calls separated by commas, like "

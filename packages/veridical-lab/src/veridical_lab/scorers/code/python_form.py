@@ -13,6 +13,8 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, TypeAlias
 
+from veridical.text.python_syntax import parse_python
+
 #: Characters of code that is parsed, and how deep its brackets may lie in each other.
 LONGEST, DEEPEST = 50_000, 90
 #: By these a program can see what its variables are called.
@@ -31,13 +33,13 @@ def parsed(code: str) -> ast.Module | None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # warnings about escapes and the like in untrusted code
         try:
-            return ast.parse(code)
+            return parse_python(code)
         except IndentationError:  # the body of a function alone, perhaps
             dedented = textwrap.dedent(code)
         except (SyntaxError, ValueError, RecursionError, MemoryError):
             return None
         try:
-            return ast.parse(dedented)
+            return parse_python(dedented)
         except (SyntaxError, ValueError, RecursionError, MemoryError):
             return None
 
