@@ -75,6 +75,10 @@ I can't say from the information provided.
 The provided sources do not give any information on the price, so the question cannot be answered.
 The context doesn't include the year in which the mill was built.
 No information on this is available in the context.
+No relevant information could be found.
+No information relevant to the question appears in the text.
+No details have been made public.
+No answer is possible.
 The recipe makes no mention of how long to bake it.
 From the minutes it is not clear who voted against.
 Whether dogs are allowed is not mentioned in the house rules.
@@ -235,6 +239,11 @@ No, the shop does not open on Sunday.
 There is no fee for pets.
 There are no lifts in the building.
 Nothing is charged for pets.
+No data was lost.
+No customer data was leaked in the attack.
+No details were changed after the review.
+No data is shared with advertisers.
+No personal data leaves the building.
 Der Text erwähnt keine Gebühr, also fahren Hunde kostenlos.
 Der Text erwähnt keine Gebühr, aber Hunde fahren kostenlos mit.
 Leider sind Hunde nicht erlaubt.

@@ -106,14 +106,18 @@ SOURCE_SILENT = (
     r"mentioned|stated|known|listed|contained|shown|specified))\b"
     rf"|^{_PLAIN_SUBJECT} (?:isn't|aren't) (?:enough|sufficient|clear)\b"
 )
+#: Words after "no information" that leave it the matter: "no information on prices".
+_OF_MATTER = (
+    r"of|on|about|as to|for|regarding|concerning|whether|how|when|where|who|what|why|which|to|in|"
+    r"from|within|with|that|relating|related|specifying|indicating|available|provided|given|"
+    r"describing|explaining|at"
+)
 THERE_IS_NO = (
     rf"^(?:there(?:'s| is| are| was| were| seems to be| appears to be) )?(?:also )?"
     rf"(?:no|not enough|insufficient|too little|not any|never any|little) (?:\w+ ){{0,3}}?{_MATTER}"
     r"(?: (?:is|was|are|were) (?:\w+ )?(?:given|provided|available|made|found|mentioned|included|"
     r"present|listed|stated))?(?: (?:here|there|anywhere|at all|available|provided|given|found))*"
-    rf"(?:[.!]?$|,? (?:of|on|about|as to|for|regarding|concerning|whether|how|when|where|who|what|"
-    rf"why|which|to|in|from|within|with|that|relating|related|specifying|indicating|available|"
-    rf"provided|given|describing|explaining|at)\b)"
+    rf"(?:[.!]?$|,? (?:{_OF_MATTER})\b)"
     r"|^there(?:'s| is| are|) (?:isn't |aren't |not )?(?:nothing|anything|"
     r"not a word)\b.*\b(?:about|on|in|"
     r"regarding|concerning|to)\b"
@@ -196,7 +200,12 @@ IMPERSONAL = (
     r"(?:answer|determine|say|tell|provide|give)"
     r"|^(?:more|additional|further) (?:information|context|details?)\b.*\b(?:needed|required|"
     r"necessary)"
-    r"|^(?:no|not enough|insufficient) (?:\w+ )?(?:information|context|data|answer|details)\b"
+    r"|^(?:not enough|insufficient) (?:\w+ )?(?:information|context|data|answer|details)\b"
+    # not "no data was lost"
+    rf"|^no (?:\w+ )?(?:information|context|data|answer|details)(?=\W*$|[,;:.!?(] ?|"
+    rf" (?:{_OF_MATTER})\b| (?:is|are|was|were|has been|have been|can be|could be)(?: \w+ly)?"
+    rf" (?:{_UNTOLD}|{_UNFOUND}|made|retrieved|located|possible|there|here|on|about)\b"
+    r"| (?:exist|appear|seem)s?\b| (?:relevant|necessary|needed|required|here|there|anywhere)\b)"
     r"|^(?:no|not enough) (?:information|answer|details|results?|matches)(?: (?:was|were))? found\b"
     rf"|^{GIVEN} (?:does|do) not (?:tell|say)\b"
 )

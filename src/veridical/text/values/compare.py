@@ -13,6 +13,7 @@ from veridical.text.values.listed import listed_items, listed_rows
 from veridical.text.values.places import Text, mark_of, placed
 from veridical.text.values.sources import SourceValues, ValuePlace, source_values
 from veridical.text.values.value import Value, equal
+from veridical.text.values.weekdays import days_in, days_of
 
 Status = Literal["found", "computed", "wrong", "absent", "open"]
 
@@ -334,7 +335,7 @@ class _Statement:
             return None
         result: ValuePlace | None = None
         for place in places:
-            rival = self._swapped(value, place, owner)
+            rival = self._swapped(i, place, owner)
             if rival is None or not self._mutual(i, place, rival):
                 return None
             result = result or rival
@@ -356,7 +357,8 @@ class _Statement:
             for j in stated
         )
 
-    def _swapped(self, value: Value, place: ValuePlace, owner: frozenset[str]) -> ValuePlace | None:
+    def _swapped(self, at: int, place: ValuePlace, owner: frozenset[str]) -> ValuePlace | None:
+        value = self.text.values[at]
         text = self.sources.texts[place.source]
         home = text.owner(place.at)
         here = text.values[place.at]
@@ -366,18 +368,16 @@ class _Statement:
         in_record = self.text.cell(value.start) is not None
         for j in self._rivals(text, place.at):
             theirs = text.owner(j)
-            if theirs.near is home.near or not (gained := theirs.near - home.near):
-                continue
-            lost = home.near - theirs.near
-            if not lost and not unlabelled:
-                continue
+            gained, lost = theirs.near - home.near, home.near - theirs.near
             if not (
                 (
-                    gained <= context
-                    and (not lost or not lost <= context)
+                    gained
+                    and gained <= context
+                    and (not lost <= context if lost else unlabelled)
                     and not (in_record and lost & context)
                 )
                 or self._other_name(text, place.at, home.names & lost, theirs.names & gained)
+                or self._other_day(at, text, place.at, j)
             ):
                 continue
             rival = text.values[j]
@@ -390,13 +390,23 @@ class _Statement:
             return ValuePlace(place.source, j)
         return None
 
+    def _other_day(self, at: int, text: Text, i: int, j: int) -> bool:
+        """Return True if value ``at`` is for the weekdays of ``j`` in a source, not of ``i``."""
+        said, asked = days_in(self.string), days_in(self.question.text if self.question else "")
+        if not said and not asked:
+            return False
+        alone = not said or len(self.indices) == 1
+        wanted = days_of(self.text, at) or (alone and (said or asked)) or frozenset()
+        mine, other = days_of(text, i), days_of(text, j)
+        return bool(wanted and mine) and wanted <= other and not wanted & mine
+
     def _other_name(self, text: Text, i: int, mine: frozenset[str], other: frozenset[str]) -> bool:
         """Return True if the statement names only the rival's owner, ``other``, and not
         ``mine``.
         """
         if not mine or not other or mine & (self.words | self._asked) or not other <= self.words:
             return False
-        start, end = text.sentence(text.values[i].start)
+        start, end = text.sentence(text.starts[i])
         return not (_PRONOUN.search(text.text[start:end]) or other & text.stems(start, end))
 
     def _rivals(self, text: Text, i: int) -> list[int]:
