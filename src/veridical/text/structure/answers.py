@@ -12,7 +12,7 @@ from veridical.text.statements import Statement
 from veridical.text.structure.nodes import words_set
 from veridical.text.structure.parts import Block, Leaf, Row
 from veridical.text.structure.reading import read_structure
-from veridical.text.structure.wording import words_of_name
+from veridical.text.structure.wording import denial, words_of_name
 
 #: Maximum values of a block that are separate units; in a larger block each row is one.
 MAX_VALUES = 400
@@ -71,22 +71,31 @@ def judged_units(text: str) -> dict[tuple[int, int], AnswerUnit]:
 def source_pieces(text: str) -> tuple[tuple[Span, bool], ...]:
     """Return the sentences of a source and the verbalised rows of its structured parts.
 
-    The second value is True for a row; its offsets are those of the row in ``text``.
+    The second value is True for verbalised text, such as a row; its offsets are those in ``text``.
     """
     structured = read_structure(text)
     if structured is None:
-        return tuple((s, False) for s in split_sentences(text))
+        return tuple(map(_sentence, split_sentences(text)))
     pieces: list[tuple[Span, bool]] = []
     prose: list[str] = []
     at = 0
     for block in structured.blocks:
         prose += [text[at : block.start], "\n" * (block.end - block.start)]
         at = block.end
-        pieces += [(Span(r.start, max(r.end, r.start), r.text), True) for r in block.rows if r.text]
+        for r in block.rows:
+            if r.text:
+                said = denial(r.text) or r.text
+                pieces.append((Span(r.start, max(r.end, r.start), said), True))
     prose.append(text[at:])
     for s in split_sentences("".join(prose)):
-        pieces.append((Span(s.start, s.end, text[s.start : s.end]), False))
+        pieces.append(_sentence(Span(s.start, s.end, text[s.start : s.end])))
     return tuple(sorted(pieces, key=lambda p: p[0].start))
+
+
+def _sentence(span: Span) -> tuple[Span, bool]:
+    """Return a sentence as a piece, verbalised if it only denies a name."""
+    said = denial(span.text) if ":" in span.text else None
+    return (span, False) if said is None else (Span(span.start, span.end, said), True)
 
 
 def _is_split(text: str, block: Block) -> bool:

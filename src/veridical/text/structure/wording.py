@@ -162,6 +162,30 @@ def truth(name: str, value: str) -> str:
     return f"{name}: {'yes' if holds else 'no'}"
 
 
+#: A line that denies its name: "Data loss: none."
+_NONE = re.compile(
+    r"\s*(?:[-*•][ \t]+)?[*_]{0,2}(?P<name>[^\W\d_][^:\n|;,.]{0,60}?)[ \t]*:[*_ \t]{0,9}"
+    r"(?:none|nil)(?: (?P<how>known|reported|recorded|observed|found|identified|expected))?"
+    r"[*_]{0,2}[ \t]*\.?\s*",
+    re.IGNORECASE,
+)
+
+
+def denial(text: str) -> str | None:
+    """Return a line that denies its name as a sentence; None for any other text.
+
+    >>> denial("Data loss: none."), denial("Side effects: none known"), denial("Colour: red")
+    ('There is no data loss.', 'There are no known side effects.', None)
+    """
+    found = _NONE.fullmatch(text)
+    if found is None:
+        return None
+    name = words_of_header(found["name"].strip("*_` "))
+    verb = "are" if name.endswith("s") and not name.endswith("ss") else "is"
+    how = f"{found['how'].lower()} " if found["how"] else ""
+    return f"There {verb} no {how}{name}."
+
+
 def capital(text: str) -> str:
     """Capitalise the first letter of ``text``."""
     return text[:1].upper() + text[1:]
