@@ -79,6 +79,11 @@ No relevant information could be found.
 No information relevant to the question appears in the text.
 No details have been made public.
 No answer is possible.
+No part of the document mentions the fee.
+There is no section about parking in the manual.
+There are no rules on dogs in the text.
+There is no record of the price in the documents.
+No description is given.
 The recipe makes no mention of how long to bake it.
 From the minutes it is not clear who voted against.
 Whether dogs are allowed is not mentioned in the house rules.
@@ -244,6 +249,12 @@ No customer data was leaked in the attack.
 No details were changed after the review.
 No data is shared with advertisers.
 No personal data leaves the building.
+No entry for children under 12.
+No section of the road is closed.
+There is no part of the warranty that covers water damage.
+There is no text on the label.
+There are no instructions in the box.
+There is no record of any payment by the company.
 Der Text erwähnt keine Gebühr, also fahren Hunde kostenlos.
 Der Text erwähnt keine Gebühr, aber Hunde fahren kostenlos mit.
 Leider sind Hunde nicht erlaubt.

@@ -63,9 +63,13 @@ _WEAK_TELL = (
     r"have(?! to)|identify|suggest|establish|support|outline|allow|enable|help)"
 )
 _MATTER = (
-    r"(?:mention|reference|information|info|details?|indication|statement|answers?|entry|entries|"
-    r"explanation|data|word|figures?|description|guidance|clue|hint|discussion|record|"
-    r"specifics|instructions?|content|passage|section|part|text|context|rules?)s?"
+    r"(?:mention|reference|information|info|details?|indication|statement|answers?|explanation|"
+    r"data|word|guidance|clue|hint|discussion|specifics|context)s?"
+)
+#: What may lack the answer, or be lacking itself: "no section of the road is closed".
+_PART = (
+    r"(?:entry|entries|figure|description|record|instruction|content|passage|section|part|text|"
+    r"rule)s?"
 )
 _FOUND = (
     r"(?:find|see|locate|identify|spot|detect|discover|come across|tell|determine|say|answer|"
@@ -80,7 +84,7 @@ SOURCE_SILENT = (
     r"(?:mention|say|state|specify|tell|explain|discuss|address|clarify|indicate|elaborate|"
     r"describe|go into|touch (?:on|upon)|refer to|spell out|make clear)\b"
     rf"|^(?:it|they|this|these) {_NOT}{_SOFTLY} (?:provide|give|contain|include|have|offer|list)"
-    rf"(?: \w+){{0,3}}? {_MATTER}\b"
+    rf"(?: \w+){{0,3}}? (?:{_MATTER}|{_PART})\b"
     # "neither the rules nor the page says anything about", "none of the documents describes"
     rf"|^(?:neither|none|no|nothing|nowhere)\b.{{0,60}}\b{_SOURCE}\b.{{0,60}}?\b{_TELL}(?:s|es)?\b"
     rf"|^(?:neither|none|no|nothing)\b.{{0,60}}\b{_PLAIN_SOURCE}\b.{{0,60}}?\b{_WEAK_TELL}(?:s|"
@@ -93,7 +97,7 @@ SOURCE_SILENT = (
     r"contain|offer|give|provide)s?(?: \w+)? (?:nothing|not a word|not anything)\b"
     rf"|(?:{_SUBJECT}|^(?:it|they|this)) (?:\w+ )?(?:make|contain|ha|have|give|provide|offer|"
     rf"include|"
-    rf"hold|show|carr(?:y|ie))(?:s|es)? no (?:\w+ ){{0,2}}?{_MATTER}\b"
+    rf"hold|show|carr(?:y|ie))(?:s|es)? no (?:\w+ ){{0,2}}?(?:{_MATTER}|{_PART})\b"
     rf"|{_PLAIN_SUBJECT} (?:contain|ha|have|give|provide|offer|include|hold|mention|list)s? no\b"
     rf"|(?:{_SUBJECT}|^(?:it|they|this)) (?:is|are|remains?|stays?|keeps?)(?: \w+)? "
     r"(?:silent|mute|quiet|vague|unclear)\b"
@@ -106,6 +110,7 @@ SOURCE_SILENT = (
     r"mentioned|stated|known|listed|contained|shown|specified))\b"
     rf"|^{_PLAIN_SUBJECT} (?:isn't|aren't) (?:enough|sufficient|clear)\b"
 )
+_ANY_GIVEN = rf"(?:{GIVEN}|{_DETERMINER} (?:\w+ ){{0,3}}?{_SOURCE}|(?:it|them|there|here)\b)"
 #: Words after "no information" that leave it the matter: "no information on prices".
 _OF_MATTER = (
     r"of|on|about|as to|for|regarding|concerning|whether|how|when|where|who|what|why|which|to|in|"
@@ -118,6 +123,13 @@ THERE_IS_NO = (
     r"(?: (?:is|was|are|were) (?:\w+ )?(?:given|provided|available|made|found|mentioned|included|"
     r"present|listed|stated))?(?: (?:here|there|anywhere|at all|available|provided|given|found))*"
     rf"(?:[.!]?$|,? (?:{_OF_MATTER})\b)"
+    rf"|^(?:there(?:'s| is| are| was| were) )?(?:no|not any|little) (?:\w+ ){{0,3}}?{_PART}"
+    rf"(?: (?:is|was|are|were) (?:given|provided|available|found|mentioned|listed|stated))?"
+    r"(?: (?:here|anywhere|at all|available|provided|given|found))*(?:[.!]?$|,? (?:about|as to|for "
+    r"this|regarding|concerning|whether|how|when|where|who|what|why|which|relating|related|"
+    r"specifying|indicating|describing|explaining|on (?:this|that|it)|"
+    rf"that (?:mention|sa[iy]|stat|tell|cover|address|describ|explain|specif)\w*)\b|"
+    rf" (?:in|within|from|(?:on|of) [^.;]{{1,60}} in) {_ANY_GIVEN})"
     r"|^there(?:'s| is| are|) (?:isn't |aren't |not )?(?:nothing|anything|"
     r"not a word)\b.*\b(?:about|on|in|"
     r"regarding|concerning|to)\b"
@@ -145,7 +157,6 @@ _LEARN = (
     r"(?:tell|told|say|said|see|seen|know|known|determine|answer|judge|conclude|confirm|verify|"
     r"verified|establish|infer|derive|deduce|find|found|identify|identified|make out|work out)"
 )
-_ANY_GIVEN = rf"(?:{GIVEN}|{_DETERMINER} (?:\w+ ){{0,3}}?{_SOURCE}|(?:it|them|there|here)\b)"
 IMPERSONAL = (
     rf"^(?:it |that |this )?(?:(?:is|was) )?not (?:\w+ )?(?:{_UNTOLD}|{_UNFOUND}) (?:anywhere )?"
     rf"(?:in|by|from|within|on) {_ANY_GIVEN}"
