@@ -66,7 +66,7 @@ _MATTER = (
     r"(?:mention|reference|information|info|details?|indication|statement|answers?|explanation|"
     r"data|word|guidance|clue|hint|discussion|specifics|context)s?"
 )
-#: What may lack the answer, or be lacking itself: "no section of the road is closed".
+#: Parts of a source; also things of their own: "no section of the road is closed".
 _PART = (
     r"(?:entry|entries|figure|description|record|instruction|content|passage|section|part|text|"
     r"rule)s?"
