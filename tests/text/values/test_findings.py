@@ -8,7 +8,7 @@ import pytest
 from growing import MOST, growth
 from hostile_texts import repeated
 
-from veridical.text.values.compare import ValueFinding, findings
+from veridical.text.values.compare import Status, ValueFinding, findings
 from veridical.text.values.order import turned_round
 from veridical.text.values.places import placed
 from veridical.text.values.read import values_of
@@ -33,6 +33,8 @@ TRIP = "The train covers 180 km in 3 hours."
 SPEAKERS = (
     "The speakers are Ann Lee (Ulm), Bo Lund and Dr. Cy Marsh, who all live nearby. It rained."
 )
+REVENUE = "Revenue was 4.2 million euros in 2022 and 5.1 million euros in 2023."
+ONE_GUEST = "Members may bring one guest per visit."
 PEOPLE = "name,age\nAnn,31\nBo,45\nCy,28"
 
 #: Source, question, right statement, wrong statement.
@@ -323,3 +325,34 @@ def test_a_table_of_figures_alone_is_read_and_endless_digits_are_not() -> None:
     assert len(values_of("12 15 18 21 " * 20)) == 80
     for digits in ("7" * 100, "123 456 " * 50, "123,456," * 50):
         assert not values_of(digits)
+
+
+@pytest.mark.parametrize(
+    ("said", "source", "statuses"),
+    [
+        # a percentage of two digits is the nearest one
+        ("Revenue rose by about 21%.", REVENUE, ["computed"]),
+        ("Revenue increased by 21%.", REVENUE, ["computed"]),
+        ("Revenue increased by 22%.", REVENUE, ["absent"]),
+        ("Revenue increased by 20%.", REVENUE, ["absent"]),
+        ("Revenue fell by 21%.", REVENUE, ["absent"]),
+        # a duration before a date is no range
+        ("It is late by two weeks, to 17 May.", "It slips to 17 May.", ["absent", "found"]),
+        ("It is late by two weeks to 17 May.", "It slips to 17 May.", ["absent", "found"]),
+        ("It opens from 3 to 17 May.", "It is open from 3 to 17 May.", ["found"]),
+        # several of what the source has one of
+        ("You may bring two guests per visit.", ONE_GUEST, ["wrong"]),
+        ("You may bring three guests per visit.", ONE_GUEST, ["wrong"]),
+        ("You may not bring two guests per visit.", ONE_GUEST, ["open"]),
+        ("Two members may bring a guest.", ONE_GUEST, ["open"]),
+        ("Two guests spoke.", "One guest sang.", ["open"]),  # of another matter
+        # an age names the person, not the limit
+        ("A four-year-old gets half a dose.", "Children under 6 get half a dose.", ["open"]),
+        ("The four-year-old boy won.", "A five-year-old boy won the race.", ["wrong"]),
+    ],
+)
+def test_rounded_shares_dates_single_things_and_ages(
+    said: str, source: str, statuses: list[Status]
+) -> None:
+    found = findings(said, (0, len(said)), "", (source,))
+    assert [f.status for f in found] == statuses

@@ -216,6 +216,8 @@ class Combined(Quantities):
                 at = money.end()
             char = low[at : at + 1]
             second = self._quantity(at) if char and (char.isdigit() or char.isalpha()) else None
+            if not first.bare and char.isdigit() and (date_at(low, at) or clock_at(low, at)):
+                second = None  # "moved by two weeks to 17 May"
             if second is not None and (char.isdigit() or re.compile(SPELT_WORDS).match(low, at)):
                 made = self._range(first, second, changes or joint == "to")
                 if made:

@@ -9,10 +9,10 @@ from itertools import pairwise, takewhile
 from typing import Literal, NamedTuple
 
 from veridical.text.values.compute import Operand, Stated, cues_of, derivation, operands_of
-from veridical.text.values.listed import listed_items, listed_rows
+from veridical.text.values.listed import listed_items, listed_rows, single
 from veridical.text.values.places import Text, mark_of, placed
 from veridical.text.values.sources import SourceValues, ValuePlace, source_values
-from veridical.text.values.value import Value, equal
+from veridical.text.values.value import Value, equal, same_digits, same_noun
 from veridical.text.values.weekdays import days_in, days_of
 
 Status = Literal["found", "computed", "wrong", "absent", "open"]
@@ -28,7 +28,7 @@ _COVERED_UNIT = 0.6
 _COVERED_ALONE = 0.34  # if the sources have only one value of the kind
 _CELL_WORDS = 4  # of a table cell; a longer one is a text
 _MAX_ALL_OPERANDS = 30  # source values that are all used as operands
-_DOZEN = 12
+_MAX_WRITTEN = 12  # places of a number
 _NONE: frozenset[str] = frozenset()
 _MAX_AMBIGUOUS_NUMBER = 4  # numbers in words up to this are often not figures
 _CONTRAST = re.compile(
@@ -41,6 +41,7 @@ _NUMBER_OF = re.compile(
     re.I,
 )
 _PRICE = re.compile(r"(?<![^\W_])(?:cost|price|pay|paid|kost|preis|coût|cuest)", re.I)
+_AGE = re.compile(r"-olds?(?![^\W_])", re.I)
 _PRONOUN = re.compile(r"(?<![^\W_])(?:he|she|they|his|her|their|who|whose)(?![^\W_])", re.I)
 #: Text before the number of a source: "according to document 1".
 _SOURCE_NUMBER = re.compile(
@@ -228,6 +229,8 @@ class _Statement:
         if derived:
             return self._computed(value, derived)
         rival = self._instead(i, value)
+        if _AGE.match(self.text.text, value.end) and (rival is None or not self._aged(rival[0])):
+            return ValueFinding(value, "open")  # an age names whom the rest is about
         if rival is not None:
             return self._at(value, "wrong", rival[0])._replace(unit=rival[1])
         if value.kind == "money" and value.written == 0:
@@ -237,7 +240,7 @@ class _Statement:
         if value.spelt and value.kind == "count" and not value.per:
             amount = value.amount
             if amount is not None and amount <= _MAX_AMBIGUOUS_NUMBER:
-                return ValueFinding(value, "open")
+                return self._of_one(value) or ValueFinding(value, "open")
         return ValueFinding(value, "absent")
 
     def _priced(self, value: Value) -> list[ValuePlace]:
@@ -246,9 +249,22 @@ class _Statement:
             return []
         if value.written is None:
             return []
-        places = self.sources.written.get(value.written, ())[:_DOZEN]
+        places = self.sources.written.get(value.written, ())[:_MAX_WRITTEN]
         money = [(p, v) for p in places if (v := self.sources.value(p)).kind == "money"]
         return [place for place, theirs in money if theirs.amount == value.amount]
+
+    def _aged(self, place: ValuePlace) -> bool:
+        text = self.sources.texts[place.source]
+        return _AGE.match(text.text, text.values[place.at].end) is not None
+
+    def _of_one(self, value: Value) -> ValueFinding | None:
+        """Return the finding that sources have one of what the statement has several of."""
+        if not value.noun or self._denied or self._contrasts:
+            return None
+        for s, text in enumerate(self.sources.texts):
+            if (found := single(text, value.noun, self.words | self._asked)) is not None:
+                return ValueFinding(value, "wrong", s, *found)
+        return None
 
     def _bare(self, value: Value) -> ValuePlace | None:
         """Return a place of the same number without unit and noun.
@@ -257,7 +273,7 @@ class _Statement:
         """
         if value.kind not in ("duration", "measure") or value.written is None:
             return None
-        for place in self.sources.written.get(value.written, ())[:_DOZEN]:
+        for place in self.sources.written.get(value.written, ())[:_MAX_WRITTEN]:
             theirs = self.sources.value(place)
             if theirs.kind == "count" and not theirs.noun and not theirs.label:
                 return place
@@ -455,7 +471,7 @@ class _Statement:
                 continue
             theirs = sources.value(place)
             comparable = value.comparable(theirs) and not equal(value, theirs)
-            unit = not comparable and self._same_digits(value, theirs)
+            unit = not comparable and same_digits(value, theirs)
             if not comparable and not unit:
                 continue
             if any(j != i for j in self._stated.get(place, ())):
@@ -466,7 +482,7 @@ class _Statement:
                 and not (value.label and theirs.label)
             ):
                 continue
-            if comparable and not unit and not self._same_noun(value, theirs, words):
+            if comparable and not unit and not same_noun(value, theirs):
                 continue
             near = weighted.coverage(owner.near)
             if best is None or (cover, near) > best[:2]:
@@ -501,23 +517,6 @@ class _Statement:
         start, end = text.sentence(self.sources.value(place).start)
         claimed = {"sum", "mean"} | ({"change"} if value.kind == "percent" else set())
         return bool(mine - cues_of(text.text[start:end])) and not mine & claimed
-
-    @staticmethod
-    def _same_digits(value: Value, theirs: Value) -> bool:
-        if value.dates or theirs.dates or value.kind == "ordinal" or theirs.kind == "ordinal":
-            return False
-        return value.written is not None and value.written == theirs.written and value.written > 1
-
-    @staticmethod
-    def _same_noun(value: Value, theirs: Value, words: frozenset[str]) -> bool:
-        """Return False if both count different things."""
-        if value.dimension or theirs.dimension or value.kind != "count":
-            return True
-        if value.spelt and value.amount is not None and value.amount <= _DOZEN:
-            return bool(value.noun) and value.noun[:5] == theirs.noun[:5]
-        if not value.noun or not theirs.noun:
-            return True
-        return value.noun[:5] == theirs.noun[:5] or value.noun[:4] in theirs.noun
 
     # computation
 

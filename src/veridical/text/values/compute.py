@@ -14,6 +14,10 @@ from veridical.text.values.value import Amount, Value
 
 _MAX_OPERANDS = 18
 _TOLERANCE = Fraction(1, 1000)
+#: Largest relative error of a rounded result, and of a percentage of two digits: 21.43 as "21 %".
+_COARSE, _COARSE_SHARE = Fraction(2, 100), Fraction(5, 100)
+#: Dimensions of results that are rounded.
+_ROUNDED = frozenset(["share", "points", "money", "mass", "length", "volume", "speed"])
 _ROUNDING, _TINY = 1e-4, 1e-12
 _MIN_SIGNIFICANT_DIGITS = 3  # of a result that is rarely equal by chance
 _PER_YEAR = {"month": 12, "week": 52, "day": 365, "quarter": 4}
@@ -256,18 +260,10 @@ def _derived(
     measured = target.dimension not in ("", "year")
     slack = _TOLERANCE * abs(goal) if goal.denominator != 1 else Fraction(0)
     if value.approx:
-        slack = abs(goal) * Fraction(2, 100)
-    elif target.step and target.dimension in (
-        "share",
-        "points",
-        "money",
-        "mass",
-        "length",
-        "volume",
-        "speed",
-    ):
-        slack = max(slack, min(target.step, abs(goal) * Fraction(2, 100)))
-
+        slack = abs(goal) * _COARSE
+    if target.step and target.dimension in _ROUNDED:
+        share = significant(value) > 1 and target.dimension in ("share", "points")
+        slack = max(slack, min(target.step, abs(goal) * (_COARSE_SHARE if share else _COARSE)))
     aim = _Goal.of(goal, slack)
     if value.approx:
         operands = [

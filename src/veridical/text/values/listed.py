@@ -20,6 +20,7 @@ _HEAD = re.compile(
     r"(?:[\"']?(:)\s{0,4}\[?\s{0,4}| (include[sd]?|including|namely):? "
     r"| (?:are|were|sind|waren|sont|son)(?::)? )"
 )
+_SINGLE = re.compile(r"(?<![^\W_])(?:(?:only|just) one|one|a single) ([^\W\d_]{3,})(?![^\W_])")
 _BULLET = re.compile(r"[^\S\n]*(?:[-*•]|\d{1,2}[.)]) [^\n]+(?:\n|$)")
 _LIST_END = re.compile(r"(?<![A-Z])(?<!Dr|Mr|Ms|St)(?<!Mrs)[.;!?](?=\s|$)|[\n\]}]")
 _BRACKETS = re.compile(r"\([^()]{0,80}\)")
@@ -70,6 +71,18 @@ def listed_items(text: Text, noun: str) -> ListedCount | None:
             if number := _items(text.text[head.end() : head.end() + _MAX_LIST], capitals):
                 return ListedCount(number, at, head.end(), "items")
         at = text.low.find(start, at + 1)
+    return None
+
+
+def single(text: Text, noun: str, about: frozenset[str]) -> tuple[int, int] | None:
+    """Return the place of "one ticket" for ``noun`` "tickets", in a sentence with another of the
+    stems ``about``."""
+    own = stem(noun)
+    for match in _SINGLE.finditer(text.low):
+        if stem(match[1]) == own and match[1] != noun:
+            start, end = text.sentence(match.start())
+            if (text.stems(start, end) - {own}) & about:
+                return match.span()
     return None
 
 

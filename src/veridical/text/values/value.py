@@ -18,6 +18,7 @@ Bound = Literal["", ">", "<"]
 #: Relative difference allowed between units of two systems, and between approximate values.
 _ACROSS_SYSTEMS = Fraction(15, 1000)
 _APPROXIMATE = Fraction(6, 100)
+_SPELT = 12  # numbers up to this are usually spelt out
 #: Largest relative difference by which a rounded value may differ from an exact one.
 _ROUNDING = Fraction(2, 100)
 _FINE_ROUNDING = Fraction(5, 100)
@@ -182,6 +183,24 @@ def equal(mine: Value, theirs: Value) -> bool:
         for a in mine.readings
         for b in theirs.readings
     )
+
+
+def same_digits(mine: Value, theirs: Value) -> bool:
+    """Return True if both have the same number, above 1, whatever the unit."""
+    if mine.dates or theirs.dates or "ordinal" in (mine.kind, theirs.kind):
+        return False
+    return mine.written is not None and mine.written == theirs.written and mine.written > 1
+
+
+def same_noun(mine: Value, theirs: Value) -> bool:
+    """Return False if both count different things."""
+    if mine.dimension or theirs.dimension or mine.kind != "count":
+        return True
+    if mine.spelt and mine.amount is not None and mine.amount <= _SPELT:
+        return bool(mine.noun) and mine.noun[:5] == theirs.noun[:5]
+    if not mine.noun or not theirs.noun:
+        return True
+    return mine.noun[:5] == theirs.noun[:5] or mine.noun[:4] in theirs.noun
 
 
 def reversed_pair(mine: Value, theirs: Value) -> bool:
