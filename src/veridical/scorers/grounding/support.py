@@ -19,6 +19,7 @@ from veridical.text.fact_sources import FactSources, Match, Mentions
 from veridical.text.facts import Fact, Facts, same_length_lower
 from veridical.text.polarity import opposes
 from veridical.text.spans import FindingKind, Span
+from veridical.text.structure.owners import other_value
 from veridical.text.values.compare import ValueFinding, findings
 from veridical.text.values.compute import cues_of
 from veridical.text.values.order import turned_round
@@ -75,12 +76,13 @@ async def support(
 
     A sentence is labelled "contradiction" if a source has another value in place of its own, or
     assigns the value to another owner. The same holds if a source negates the same words, or has
-    them in another order ("B beat A" for "A beat B"). Its raw value is then 0. It is labelled
+    them in another order ("B beat A" for "A beat B"). It also holds if a name has the value of
+    another ("The CFO is Bo" for "CEO: Bo, CFO: Ann"). Its raw value is then 0. It is labelled
     "figures found" if it has figures and all are found or computed. Items with support under one
     half are units of level "span", labelled "number", "date", "name", "negation" or "order". Their
-    kind is figure, date, unit, computed, name, negation or order. Evidence is the first mention of
-    each item, with the derivation of a computed value, or the source's own value for a contradicted
-    one.
+    kind is figure, date, unit, computed, name, negation, order or relation. Evidence is the first
+    mention of each item, with the derivation of a computed value, or the source's own value for a
+    contradicted one.
 
     Args:
         against: ``auto`` takes contexts if the record has them, else samples, else reference.
@@ -101,7 +103,11 @@ async def support(
         lookups = [name for name in names if name is not None]
         lookups += look_up.values(sentence)
         lookups.sort(key=lambda f: f.start)
-        for more in (look_up.negation(sentence), look_up.order(sentence)):
+        for more in (
+            look_up.negation(sentence),
+            look_up.order(sentence),
+            look_up.owner(sentence),
+        ):
             if more is not None:
                 lookups.append(more)
         if not lookups:
@@ -302,6 +308,16 @@ class _LookUp:
             return None
         mention = EvidenceItem.at(self._sources[turned.source], turned.start, turned.end, 0.0)
         return _Found("order", sentence.start, sentence.end, 0.0, mention, "order", True)
+
+    def owner(self, sentence: Span) -> _Found | None:
+        """Find the source's value of a name that ``sentence`` gives the value of another name."""
+        if self._vote:
+            return None
+        other = other_value(sentence.text, self._question, self._texts)
+        if other is None:
+            return None
+        mention = EvidenceItem.at(self._sources[other.source], other.start, other.end, 0.0)
+        return _Found("order", sentence.start, sentence.end, 0.0, mention, "relation", True)
 
     def negation(self, sentence: Span) -> _Found | None:
         """Return the polarity of a sentence if a source has its counterpart and either is
