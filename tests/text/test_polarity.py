@@ -27,8 +27,18 @@ OPPOSITE = [
     ("The audit found gaps: one clerk signs.", "The audit found no gaps, but one clerk signs."),
     ("Season tickets can be shared.", "Season tickets cannot be shared."),
     ("Season tickets can be shared.", "Season tickets and passes cannot be shared."),
+    ("Sale items can be refunded.", "Sale items may be exchanged but not refunded."),
+    ("Sale items can't be exchanged.", "Sale items may be exchanged, but not refunded."),
+    (
+        "Dogs are not allowed in the garden.",
+        "Dogs are allowed in the garden but not in the house.",
+    ),
 ]
 OTHER = [
+    ("Sale items can be exchanged.", "Sale items may be exchanged but not refunded."),
+    ("Sale items can't be refunded.", "Sale items may be exchanged but not refunded."),
+    ("Sale items can be exchanged but not refunded.", "Items may be exchanged but not refunded."),
+    ("Dogs are allowed in the garden.", "Dogs are allowed in the garden but not in the house."),
     ("No, it is free of nuts.", "It is free of nuts."),
     ("Dogs are allowed on deck.", "Cats are not allowed on deck."),
     ("Dogs are allowed.", "Dogs are allowed, but not on deck."),
@@ -80,7 +90,9 @@ def test_nothing_is_its_own_opposite(sentence):
     assert not opposes(sentence, sentence)
 
 
-@pytest.mark.parametrize("piece", ["dogs are not ", "no longer ", "open closed ", "not "])
+@pytest.mark.parametrize(
+    "piece", ["dogs are not ", "no longer ", "open closed ", "not ", "is x but not "]
+)
 def test_time_grows_with_length_alone(piece):
     assert growth(lambda text: opposes("Dogs are open.", text[:900]), repeated(piece)) < MOST
     assert growth(lambda text: opposes(text[:900], text[:900]), repeated(piece)) < MOST

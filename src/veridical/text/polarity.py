@@ -182,6 +182,13 @@ def _stem(word: str) -> str:
     return (_SUFFIX.sub("", once) or once) if len(once) > 4 else once  # "attended" matches "attend"
 
 
+#: "Sale items may be exchanged but not refunded."
+_BUT_NOT = re.compile(
+    r"([^.;:\n]{3,200}? (?:may|can|could|will|must|should|is|are|was|were|has|have))"
+    r"( been| be)? ([^.,;:\n]{3,60}?),? but not(?: be)? ([^.,;:\n]{3,60})\.?\s*"
+)
+
+
 def opposes(statement: str, sentence: str, before: str = "") -> bool:
     """Return True if ``statement`` negates what ``sentence`` states.
 
@@ -193,6 +200,11 @@ def opposes(statement: str, sentence: str, before: str = "") -> bool:
     >>> opposes("Dogs are allowed on deck.", "Cats are not allowed on deck.")
     False
     """
+    if (both := _BUT_NOT.fullmatch(sentence[:_LONGEST])) is not None:
+        head, be, done, undone = both.groups("")
+        return opposes(statement, f"{head}{be} {done}.", before) or opposes(
+            statement, f"{head} not{be} {undone}.", before
+        )
     whole = _compared(statement, sentence)
     if whole is None and before and (named := _PRONOUN.match(sentence)):
         whole = _compared(_without_subject(statement, before), sentence[named.end() :])
