@@ -8,7 +8,8 @@ import pytest
 from growing import MOST, growth
 from hostile_texts import repeated
 
-from veridical.text.values.compare import Status, ValueFinding, findings
+from veridical.text.values.compare import findings
+from veridical.text.values.finding import Status, ValueFinding
 from veridical.text.values.order import turned_round
 from veridical.text.values.places import placed
 from veridical.text.values.read import values_of
@@ -34,6 +35,8 @@ SPEAKERS = (
     "The speakers are Ann Lee (Ulm), Bo Lund and Dr. Cy Marsh, who all live nearby. It rained."
 )
 REVENUE = "Revenue was 4.2 million euros in 2022 and 5.1 million euros in 2023."
+INVOICE = "Hosting 3 x 40.00\nSupport 1 x 75.50\nVAT 20%"
+ORDER = "Order 1182: 1 x lamp (24.50 EUR), 2 × bulb, €17.00 each. Shipping is free."
 ONE_GUEST = "Members may bring one guest per visit."
 PEOPLE = "name,age\nAnn,31\nBo,45\nCy,28"
 
@@ -336,6 +339,15 @@ def test_a_table_of_figures_alone_is_read_and_endless_digits_are_not() -> None:
         ("Revenue increased by 22%.", REVENUE, ["absent"]),
         ("Revenue increased by 20%.", REVENUE, ["absent"]),
         ("Revenue fell by 21%.", REVENUE, ["absent"]),
+        # the lines of an invoice, their sum, and a share more
+        ("The net amount is 195.50.", INVOICE, ["computed"]),
+        ("With VAT, the total is 234.60.", INVOICE, ["computed"]),
+        ("Hosting comes to 120.", INVOICE, ["computed"]),
+        ("The net amount is 205.50.", INVOICE, ["absent"]),
+        ("With VAT, the total is 254.60.", INVOICE, ["absent"]),
+        ("The order costs 58.50 euros.", ORDER, ["computed"]),
+        ("The bulbs cost €34.", ORDER, ["computed"]),
+        ("The order costs 68.50 euros.", ORDER, ["wrong"]),
         # a duration before a date is no range
         ("It is late by two weeks, to 17 May.", "It slips to 17 May.", ["absent", "found"]),
         ("It is late by two weeks to 17 May.", "It slips to 17 May.", ["absent", "found"]),
@@ -351,7 +363,7 @@ def test_a_table_of_figures_alone_is_read_and_endless_digits_are_not() -> None:
         ("The four-year-old boy won.", "A five-year-old boy won the race.", ["wrong"]),
     ],
 )
-def test_rounded_shares_dates_single_things_and_ages(
+def test_rounded_shares_invoices_dates_single_things_and_ages(
     said: str, source: str, statuses: list[Status]
 ) -> None:
     found = findings(said, (0, len(said)), "", (source,))

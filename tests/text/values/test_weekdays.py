@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from veridical.text.values.compare import Status, findings
+from veridical.text.values.compare import findings
+from veridical.text.values.finding import Status
 from veridical.text.values.places import placed
 from veridical.text.values.weekdays import days_in, days_of
 

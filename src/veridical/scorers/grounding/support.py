@@ -20,8 +20,9 @@ from veridical.text.facts import Fact, Facts, same_length_lower
 from veridical.text.polarity import opposes
 from veridical.text.spans import FindingKind, Span
 from veridical.text.structure.owners import other_value
-from veridical.text.values.compare import ValueFinding, findings
+from veridical.text.values.compare import findings
 from veridical.text.values.compute import cues_of
+from veridical.text.values.finding import ValueFinding
 from veridical.text.values.order import turned_round
 from veridical.text.values.places import placed
 from veridical.text.values.sources import ValuePlace, source_values

@@ -6,16 +6,15 @@ import re
 from bisect import bisect_left, bisect_right
 from functools import cached_property
 from itertools import pairwise, takewhile
-from typing import Literal, NamedTuple
 
+from veridical.text.values.comparatives import turned_than
 from veridical.text.values.compute import Operand, Stated, cues_of, derivation, operands_of
-from veridical.text.values.listed import listed_items, listed_rows, single
+from veridical.text.values.finding import Status, ValueFinding
+from veridical.text.values.listed import counted, line_items, single
 from veridical.text.values.places import Text, mark_of, placed
 from veridical.text.values.sources import SourceValues, ValuePlace, source_values
 from veridical.text.values.value import Value, equal, same_digits, same_noun
 from veridical.text.values.weekdays import days_in, days_of
-
-Status = Literal["found", "computed", "wrong", "absent", "open"]
 
 _MAX_VALUES = 100  # of a statement; a longer one is compared in pieces
 _MAX_LENGTH = 2_000  # characters
@@ -36,10 +35,6 @@ _CONTRAST = re.compile(
     r"(?![^\W_])",
     re.I,
 )
-_NUMBER_OF = re.compile(
-    r"(?<![^\W_])(?:(there (?:are|is|were)|how many)|lists?|listed|contains?|rows)(?![^\W_])",
-    re.I,
-)
 _PRICE = re.compile(r"(?<![^\W_])(?:cost|price|pay|paid|kost|preis|coût|cuest)", re.I)
 _AGE = re.compile(r"-olds?(?![^\W_])", re.I)
 _PRONOUN = re.compile(r"(?<![^\W_])(?:he|she|they|his|her|their|who|whose)(?![^\W_])", re.I)
@@ -55,27 +50,6 @@ _DENIED = re.compile(
     r"(?![^\W_])|n['’]t\b",
     re.I,
 )
-
-
-class ValueFinding(NamedTuple):
-    """Result of looking up a value in the sources.
-
-    Attributes:
-        value: value of the statement.
-        status: ``found``, ``computed``, ``wrong`` (the sources have another value instead),
-            ``absent``, or ``open`` if a small number in words need not be a figure.
-        source, start, end: the supporting place in a source; source -1 for none.
-        computed: the derivation of a computed value.
-        unit: True if the unit, not the number, is wrong.
-    """
-
-    value: Value
-    status: Status
-    source: int = -1
-    start: int = 0
-    end: int = 0
-    computed: str = ""
-    unit: bool = False
 
 
 def findings(
@@ -222,9 +196,8 @@ class _Statement:
         if value.kind == "ordinal" and value.spelt:
             rival = self._instead(i, value)
             return self._at(value, "wrong", rival[0]) if rival else ValueFinding(value, "open")
-        counted = self._counted(value)
-        if counted is not None:
-            return counted
+        if (number := counted(value, self.string, self.sources.texts)) is not None:
+            return number
         derived = self._derive(i, value)
         if derived:
             return self._computed(value, derived)
@@ -302,6 +275,9 @@ class _Statement:
         return place.source, text.sentence(text.starts[place.at])[0]
 
     def _computed(self, value: Value, derived: str) -> ValueFinding:
+        turned = turned_than(self.text, (self.start, self.end), derived, self.sources)
+        if turned is not None:
+            return self._at(value, "wrong", turned)
         for operand in self._operands or []:
             if operand.text in derived:
                 for place in self.sources.equals(operand.value):
@@ -568,32 +544,16 @@ class _Statement:
         weighted = sources.weighted(words)
         for place in places:
             text = sources.texts[place.source]
-            value = text.values[place.at]
-            owner = text.owner(place.at)
+            value, owner = text.values[place.at], text.owner(place.at)
             weight = weighted.coverage(owner.wide) + weighted.coverage(owner.near)
             cell = text.cell(value.start)
             sentence = text.sentence(value.start)[0]
             where = (place.source, -1 - cell.table if cell is not None else sentence)
             found.append(Stated(value, text.text[value.start : value.end], weight + 0.01, where))
+        for s, text in enumerate(sources.texts):
+            found += line_items(text, s)
         if self.question is not None:
             for value in self.question.values:
                 shown = self.question.text[value.start : value.end]
                 found.append(Stated(value, shown, 0.6, (-1, 0)))
         return operands_of(found)
-
-    def _counted(self, value: Value) -> ValueFinding | None:
-        """Find a number of table rows or list items that the sources do not state."""
-        if value.kind != "count" or not value.noun or value.amount is None:
-            return None
-        counting = _NUMBER_OF.search(self.string)
-        for s, text in enumerate(self.sources.texts):
-            rows = listed_rows(text, value.noun) if counting else None
-            for found in (rows, listed_items(text, value.noun)):
-                if found is None:
-                    continue
-                place = ValueFinding(value, "computed", s, found.start, found.end)
-                if value.amount == found.number:
-                    return place._replace(computed=f"count of {found.what} = {found.number}")
-                if counting and counting[1] and found.sure:
-                    return place._replace(status="wrong")
-        return None

@@ -13,6 +13,8 @@ from veridical.text.values.units import UNITS
 from veridical.text.values.value import Amount, Value
 
 _MAX_OPERANDS = 18
+#: Place in its source of every product of a line ("3 x 40.00"), so that products may be added.
+LINE_ITEMS = -10_000
 _TOLERANCE = Fraction(1, 1000)
 #: Largest relative error of a rounded result, and of a percentage of two digits: 21.43 as "21 %".
 _COARSE, _COARSE_SHARE = Fraction(2, 100), Fraction(5, 100)
@@ -282,6 +284,9 @@ def _derived(
         same = [o for o in operands if o.dimension in ("share", "points")]
     if target.dimension in ("year", "clock"):
         return _moved(target, operands)
+    for item in same:
+        if item.where[1] == LINE_ITEMS and aim.hit(item.amount):
+            return f"{item.text} = {_written(value)}"
     if ("sum" in cues or specific) and goal and (found := _sums(same, aim, value)):
         return found
     if "difference" in cues or specific or target.dimension == "points":

@@ -3,9 +3,16 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from dataclasses import replace
+from fractions import Fraction
+from itertools import pairwise
 from typing import NamedTuple
 
+from veridical.text.values.compute import LINE_ITEMS, Stated
+from veridical.text.values.finding import ValueFinding
 from veridical.text.values.places import Text, stem
+from veridical.text.values.value import Value
 
 _MAX_HEADS = 20  # places of a noun, searched for a list after it
 _MAX_LIST = 2_000  # characters
@@ -21,6 +28,14 @@ _HEAD = re.compile(
     r"| (?:are|were|sind|waren|sont|son)(?::)? )"
 )
 _SINGLE = re.compile(r"(?<![^\W_])(?:(?:only|just) one|one|a single) ([^\W\d_]{3,})(?![^\W_])")
+_NUMBER_OF = re.compile(
+    r"(?<![^\W_])(?:(there (?:are|is|were)|how many)|lists?|listed|contains?|rows)(?![^\W_])",
+    re.I,
+)
+#: Text between an amount and a price: "3 x 40.00", "2 × filter papers, €8.25".
+_TIMES = re.compile(r" ?[x×*@] ?(?:[^\W\d_][^\n\d]{0,60}?[(,:] ?)?")
+_MAX_ITEMS = 12  # of an invoice
+_ITEM = 9.0  # weight of an item as an operand: before any other
 _BULLET = re.compile(r"[^\S\n]*(?:[-*•]|\d{1,2}[.)]) [^\n]+(?:\n|$)")
 _LIST_END = re.compile(r"(?<![A-Z])(?<!Dr|Mr|Ms|St)(?<!Mrs)[.;!?](?=\s|$)|[\n\]}]")
 _BRACKETS = re.compile(r"\([^()]{0,80}\)")
@@ -72,6 +87,50 @@ def listed_items(text: Text, noun: str) -> ListedCount | None:
                 return ListedCount(number, at, head.end(), "items")
         at = text.low.find(start, at + 1)
     return None
+
+
+def counted(value: Value, statement: str, texts: Sequence[Text]) -> ValueFinding | None:
+    """Find a number of table rows or list items that the sources do not state."""
+    if value.kind != "count" or not value.noun or value.amount is None:
+        return None
+    counting = _NUMBER_OF.search(statement)
+    for s, text in enumerate(texts):
+        rows = listed_rows(text, value.noun) if counting else None
+        for found in (rows, listed_items(text, value.noun)):
+            if found is None:
+                continue
+            place = ValueFinding(value, "computed", s, found.start, found.end)
+            if value.amount == found.number:
+                return place._replace(computed=f"count of {found.what} = {found.number}")
+            if counting and counting[1] and found.sure:
+                return place._replace(status="wrong")
+    return None
+
+
+def line_items(text: Text, source: int) -> list[Stated]:
+    """Return the products of an invoice's lines ("3 x 40.00"), and their sum."""
+    items: list[Stated] = []
+    for count, price in pairwise(text.values):
+        if count.kind != "count" or not count.amount or price.kind not in ("count", "money"):
+            continue
+        if price.amount is None or not _TIMES.fullmatch(text.low, count.end, price.start):
+            continue
+        shown = " x ".join(text.text[v.start : v.end].strip() for v in (count, price))
+        items.append(Stated(_times(price, count.amount), shown, _ITEM, (source, LINE_ITEMS)))
+    if 1 < len(items) <= _MAX_ITEMS and len({i.value.dimension for i in items}) == 1:
+        amounts = [i.value.readings[0].low for i in items]
+        total = _times(items[0].value, sum(amounts, Fraction(0)) / amounts[0])
+        items.append(Stated(total, " + ".join(i.text for i in items), _ITEM, (source, LINE_ITEMS)))
+    return items[: _MAX_ITEMS + 1]
+
+
+def _times(value: Value, factor: Fraction) -> Value:
+    amount = value.readings[0].low * factor
+    return replace(
+        value,
+        readings=(value.readings[0]._replace(low=amount, high=amount, step=Fraction(0)),),
+        written=amount,
+    )
 
 
 def single(text: Text, noun: str, about: frozenset[str]) -> tuple[int, int] | None:
