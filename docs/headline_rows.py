@@ -328,7 +328,7 @@ SELFCHECKGPT = (
         "0.925 (DeBERTa-large, 20 samples)",
         ("0.832",),
         ("0.800", "0.862"),
-        "238 passages, 4 samples; veridical-nli-mini (22 million parameters), order of the code",
+        "238 passages, 4 samples; veridical-nli-mini (49 million parameters), order of the code",
         _NLI_COMMAND,
         "24",
         _NLI_PAGE,
