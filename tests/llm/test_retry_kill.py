@@ -14,7 +14,10 @@ from pathlib import Path
 import pytest
 from places import HELPERS
 
-pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="SIGKILL")
+pytestmark = [
+    pytest.mark.alone,
+    pytest.mark.skipif(sys.platform == "win32", reason="SIGKILL"),
+]
 
 SLOW = HELPERS / "slow_sampling.py"
 N, EVERY, KILLS = 120, 9, 3
