@@ -25,7 +25,7 @@ _ASKED = re.compile(r"(?:who|what|which) (?:is|are|was|were) ([^?]{1,100})\??", 
 #: Words by which a statement does not give a name its value.
 _HEDGED = re.compile(
     r"(?<![^\W_])(?:not|no|never|neither|nor|or|either|if|unless|may|might|could|would|former\w*|"
-    r"previous\w*|once|no longer|unlike|than|instead|deputy|acting|like)(?![^\W_])|n['’]t",
+    r"previous\w*|once|unlike|than|instead|deputy|acting|like)(?![^\W_])|n['’]t",
     re.IGNORECASE,
 )
 
