@@ -27,6 +27,7 @@ _SMALL = frozenset(
     ["of", "for", "the", "and", "de", "on", "in", "a", "an", "to", "&", "y", "la", "du", "des"]
 )
 _MOST_WORDS = 8
+_MIN_LOWER_CASE = 4  # letters of a short name for words in lower case
 #: Names that need no definition.
 _KNOWN = """
     US|U.S.|USA|U.S.A.|United States|United States of America
@@ -55,6 +56,7 @@ _KNOWN = """
     Sat.|Saturday
     Sun.|Sunday
     Ave.|Avenue
+    Intl|Intl.|International
     Univ.|University
     Prof.|Professor
     approx.|approximately
@@ -183,7 +185,16 @@ def _name_of(text: str, short: str) -> str | None:
         for n in range(len(words) - 1):
             if _initials(words[n:], short):
                 return " ".join(words[n:])
-    return None
+    return _in_lower_case(text, short) if len(short) >= _MIN_LOWER_CASE else None
+
+
+def _in_lower_case(text: str, short: str) -> str | None:
+    """Return words in lower case with these initials: "chief information officer"."""
+    if not (short.isalpha() and short.isupper()):
+        return None
+    words = r"(?:[ -](?:of|for|and|the))?[ -]".join(rf"{letter}[a-z]+" for letter in short.lower())
+    found = re.search(rf"(?<![\w-]){words}(?![\w-])", text)
+    return found[0] if found else None
 
 
 def _pattern(name: str) -> re.Pattern[str]:

@@ -27,6 +27,8 @@ TOKEN = re.compile(
     r"|\d+(?:[,'’٬\u00a0\u2009\u202f]\d{1,3}(?!\d)|[.٫．]\d+)*"
     r"|[%٪％$€£¥₹°]"
 )
+_LINE_MARKS = re.compile(r"[^\w\n]*")
+_LABEL_END = re.compile(r"[*_]{0,3}(?: \([^()\n]{1,40}\))?:(?:[*_]|\s|$)")
 #: Text allowed between two words of one name.
 _JOINTS = frozenset([" ", "\u00a0", "-", "‐", "'", "’", " & "])
 _INITIAL_JOINTS = frozenset([".", ". "])  # after "J" or "St"
@@ -110,7 +112,11 @@ class Facts:
             for name in self._names(inside, opening, stop):
                 words = name.content
                 assert isinstance(words, tuple)
-                if len(words) == 1 and name.start == spans[opening][0] and not whole:
+                if self._labels(name):
+                    continue
+                if len(words) == 1 and (
+                    (name.start == spans[opening][0] and not whole) or self._opens_line(name)
+                ):
                     doubtful.append((here, name))
                 else:
                     known.update(words)
@@ -122,6 +128,21 @@ class Facts:
         for here in facts:
             here.sort(key=attrgetter("start"))
         return facts
+
+    def _labels(self, name: Fact) -> bool:
+        """Return True for the words of a heading, and of a label before a colon."""
+        line = self.text.rfind("\n", 0, name.start) + 1
+        before = self.text[line : name.start]
+        if _LINE_MARKS.fullmatch(before) is None:
+            return False
+        if _LABEL_END.match(self.text, name.end):
+            return True
+        return before.lstrip().startswith("#") and not self.text[name.end :].split("\n")[0].strip()
+
+    def _opens_line(self, name: Fact) -> bool:
+        """Return True if only marks precede ``name`` in a line that does not open the text."""
+        line = self.text.rfind("\n", 0, name.start) + 1
+        return line > 0 and _LINE_MARKS.fullmatch(self.text, line, name.start) is not None
 
     def _in_title_case(self, capital: list[int], first: int, stop: int) -> bool:
         """Return True if small words are capitalised, and no long one is in lower case."""

@@ -113,7 +113,10 @@ _BORDER = re.compile(
     rf"|(?P<comma>\s?,\s+(?:{_CONCLUDES}(?:\s+that)?\s+|(?:{_CONJUNCTION})\s+)?|，|、|"
     rf"\s+{_CONCLUDES}\s+that\s+)"
     r"|(?P<weak>\s+(?:so|and|since|as|while|whereas|yet|und|et|y|e|"
-    r"en(?! (?:el|l[ao]s?|una?|est[aeo]s?|es[aeo]s?|sus?|ning\w+|fait|ce)\b)|i|и)\s+)"
+    r"en(?! (?:el|l[ao]s?|una?|est[aeo]s?|es[aeo]s?|sus?|ning\w+|fait|ce)\b)|"
+    # not the English pronoun, in lower case here: "the pages I was given"
+    r"i(?! (?:am|was|have|had|can|could|do|did|would|will|found|got|see|think|know|received)\b)|и)"
+    r"\s+)"
 )
 _SUBORDINATE = re.compile(
     r"\W*(?:as|since|because|although|though|while|whereas|given that|even though|whilst|if|when|"

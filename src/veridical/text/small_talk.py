@@ -38,7 +38,8 @@ _THANKS = (
     r"(?:many )?thanks(?: again| a lot)?|thank you(?: (?:so|very) much)?|welcome|my pleasure|"
     r"you(?:'re| are) (?:very |most )?welcome|(?:good)?bye|cheers|congratulations|enjoy|"
     r"same to you|you too|good (?:luck|morning|afternoon|evening|night)|no problem|anytime|"
-    r"take care"
+    r"take care|safe (?:travels?|journey|trip|flight)|have fun|all the best|"
+    r"(?:best|kind|warm) (?:wishes|regards)|happy (?:travels|cooking|baking|coding|reading|hiking)"
 )
 _EXCLAMATION = (
     r"totally|right|correct|(?:so )?true|ooh|ha|cool|nice|great|good|perfect|excellent|wonderful|"
@@ -98,10 +99,16 @@ _COURTESY = re.compile(
     r"|(?:i'm |i am )?sorry (?:for (?:the|any) (?:confusion|mistake|error|inconvenience|"
     r"misunderstanding)|to hear that)"
     r"|have a (?:great|nice|good|wonderful|lovely) (?:day|time|evening|weekend|one)"
-    r"|thank(?:s| you)(?: so much| very much)? for (?:asking|your|the)\b[^.:;]{0,40}"
+    r"|thank(?:s| you)(?: so much| very much)? for (?:asking|your|the|reaching out|"
+    r"getting in touch|writing|contacting|waiting|being)\b[^.:;]{0,40}"
     r"|let me (?:explain|clarify|elaborate|help|think|see|check|break (?:it|this|that) down|"
     r"walk you through (?:it|this|that))(?: (?:you|that|this|it|with that|further|more))?"
     r")"
+)
+#: What the speaker did to find the answer: "I had a look at the timetable".
+_LOOKED = re.compile(
+    rf"{_OPENED}i(?:'ve| have)? (?:just )?(?:had a (?:quick |good )?look|looked|checked|gone|"
+    r"searched)\b(?:(?! (?:and|but|that) )[^.,:;]){0,60}"
 )
 _PART = (
     r"(?:answer|response|summary|list|explanation|overview|breakdown|points?|details|information|"
@@ -180,7 +187,9 @@ def small_talk(sentence: str) -> SmallTalk | None:
         return "courtesy" if not tells and _ASKS.fullmatch(text) else None
     if text.endswith(":"):
         return "courtesy" if _ANNOUNCED.fullmatch(text) else None
-    if _WELCOMED.fullmatch(text) or (_COURTESY.fullmatch(text) and not _informs(text)):
+    if _WELCOMED.fullmatch(text) or _LOOKED.fullmatch(text):
+        return "courtesy"
+    if _COURTESY.fullmatch(text) and not _informs(text):
         return "courtesy"
     return "reply" if _REPLY.fullmatch(text) else None
 
@@ -191,6 +200,8 @@ def _informs(courtesy: str) -> bool:
     if any(asserts(part) and not _OF_SPEAKER.match(part) for part in rest):
         return True
     for part in (first, *rest):
+        if _WELCOMED.fullmatch(part.strip()):
+            continue
         tail = _CONDITION.sub("", _ABOUT.sub("", _CONDITION.sub("", part), count=1))
         words = tail.split()
         if words and words[0] == "you":

@@ -27,6 +27,7 @@ from veridical.text.values.order import turned_round
 from veridical.text.values.places import placed
 from veridical.text.values.sources import ValuePlace, source_values
 from veridical.text.values.value import Value
+from veridical.text.values.weekdays import day_mention, days_in
 
 NO_ITEMS = "nothing to look up"
 #: Label of a sentence whose figures are all in the sources or computed from them.
@@ -40,6 +41,7 @@ _ABSENT = 0.1
 _OPERATIONS = frozenset({"sum", "mean"})
 _PRONOUN_LOOKBACK_CHARACTERS = 300  # before a sentence, for its pronoun's name
 _FIGURES = re.compile(r"\d+")
+_UTC = re.compile(r"(?<=\d)(?:Z(?![^\W_])|[+-]00:?00)")
 AUTO_ORDER: tuple[Against, ...] = ("contexts", "samples", "reference")  # as released
 
 
@@ -200,7 +202,7 @@ class _LookUp:
         return word in self._question_words
 
     def _name(self, fact: Fact) -> tuple[float, EvidenceItem | None]:
-        mentions = self._read.find(fact) or self._by_other_name(fact)
+        mentions = self._read.find(fact) or self._by_calendar(fact) or self._by_other_name(fact)
         if mentions is None:
             return 0.0, None
         share = self._share(mentions.sources, len(self._sources))
@@ -208,6 +210,19 @@ class _LookUp:
             return share, None
         source = self._sources[mentions.first]
         return share, EvidenceItem.at(source, mentions.start, mentions.end, share)
+
+    def _by_calendar(self, fact: Fact) -> Mentions | None:
+        """Find mentions of a weekday ("Wed", "Wednesdays", within "Mon-Thu"), or UTC as "Z"."""
+        name = self._text[fact.start : fact.end]
+        if name == "UTC":
+            places = {i: m.span() for i, t in enumerate(self._texts) if (m := _UTC.search(t))}
+        else:
+            days = days_in(name)
+            places = {i: p for i, t in enumerate(self._texts) if (p := day_mention(t, days))}
+        if not places:
+            return None
+        first = min(places)
+        return Mentions(len(places), first, *places[first])
 
     def _by_other_name(self, fact: Fact) -> Mentions | None:
         """Find mentions of the long or short form of a name: "UN" for "United Nations"."""

@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import Literal, NamedTuple
 
+from veridical.text.columns import GAP, column_spans, header_spans
+
 MAX_COLUMNS = 256
 
 _RULE = re.compile(r"[ \t]*\|?(?:[ \t]*:?-{1,200}:?[ \t]*\|)*[ \t]*:?-{1,200}:?[ \t]*\|?[ \t]*")
@@ -134,6 +136,8 @@ def _delimiter(text: str, line: tuple[int, int]) -> str:
         return "|"
     if "\t" in bare:
         return "\t"
+    if column_spans(bare):
+        return GAP
     if bare.endswith(_SENTENCE_END) or len(bare) > 4000:
         return ""
     if ";" in bare:
@@ -146,6 +150,9 @@ def _line_table(text: str, lines: list[tuple[int, int]], mark: str) -> Iterator[
         yield from _pipe_table(text, lines)
         return
     if len(lines) < 2:
+        return
+    if mark == GAP:
+        yield from _column_table(text, lines)
         return
     rows = [_split(text, line, mark) for line in lines]
     width = len(rows[0])
@@ -166,6 +173,20 @@ def _line_table(text: str, lines: list[tuple[int, int]], mark: str) -> Iterator[
         return
     header, body = (rows[0], rows[1:]) if headed else ((), rows)
     yield TextTable("delimited", lines[0][0], lines[fitting - 1][1], header, tuple(body))
+
+
+def _column_table(text: str, lines: list[tuple[int, int]]) -> Iterator[TextTable]:
+    """Yield the table of lines with columns of spaces, if all rows have as many."""
+    spans = [column_spans(text[s:e]) for s, e in lines[1:]]
+    if any(len(row) != len(spans[0]) for row in spans):
+        return
+    spans.insert(0, header_spans(text[slice(*lines[0])], spans))
+    rows = [
+        tuple(_cell(text, start + a, start + b, GAP) for a, b in row)
+        for (start, _), row in zip(lines, spans, strict=True)
+    ]
+    if _names_columns(rows):
+        yield TextTable("delimited", lines[0][0], lines[-1][1], rows[0], tuple(rows[1:]))
 
 
 def _is_csv(text: str, rows: list[tuple[TableCell, ...]], width: int) -> bool:

@@ -77,7 +77,8 @@ class Combined(Quantities):
             count = Amount("", numeral.amounts[0], numeral.amounts[0], "", Fraction(1, 2))
             noun = self._noun(years.end)
             kind: Kind = "date" if years.sure else "count"
-            readings = years.years if years.sure else (count, *years.years)
+            measured = self._unit_before(at, numeral.amounts, count.step)
+            readings = years.years if years.sure else (count, *measured, *years.years)
             if (
                 years.sure
                 and noun

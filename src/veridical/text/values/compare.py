@@ -7,8 +7,10 @@ from bisect import bisect_left, bisect_right
 from functools import cached_property
 from itertools import pairwise, takewhile
 
+from veridical.text.values.arithmetic import own_result
+from veridical.text.values.calendar import from_dates, is_exact_age
 from veridical.text.values.comparatives import turned_than
-from veridical.text.values.compute import Operand, Stated, cues_of, derivation, operands_of
+from veridical.text.values.compute import BESIDE, Operand, Stated, cues_of, derivation, operands_of
 from veridical.text.values.finding import Status, ValueFinding
 from veridical.text.values.listed import counted, line_items, single
 from veridical.text.values.places import Text, mark_of, placed
@@ -28,6 +30,8 @@ _COVERED_ALONE = 0.34  # if the sources have only one value of the kind
 _CELL_WORDS = 4  # of a table cell; a longer one is a text
 _MAX_ALL_OPERANDS = 30  # source values that are all used as operands
 _MAX_WRITTEN = 12  # places of a number
+_MAX_OWN = 8  # values of a statement that are operands of others in it
+_OWN = 5.0  # weight of such an operand: before those of the sources
 _NONE: frozenset[str] = frozenset()
 _MAX_AMBIGUOUS_NUMBER = 4  # numbers in words up to this are often not figures
 _CONTRAST = re.compile(
@@ -35,6 +39,7 @@ _CONTRAST = re.compile(
     r"(?![^\W_])",
     re.I,
 )
+_TWO_WORDS = re.compile(r"[ -][^\W\d_]+[ -][^\W\d_]+(?![^\W_])")
 _PRICE = re.compile(r"(?<![^\W_])(?:cost|price|pay|paid|kost|preis|coût|cuest)", re.I)
 _AGE = re.compile(r"-olds?(?![^\W_])", re.I)
 _PRONOUN = re.compile(r"(?<![^\W_])(?:he|she|they|his|her|their|who|whose)(?![^\W_])", re.I)
@@ -68,6 +73,13 @@ def findings(
     for piece in _pieces(text, *sentence):
         found += _Statement(text, piece, question, sources).findings()
     return found
+
+
+def _phrase(text: Text, value: Value) -> frozenset[str]:
+    """Return the two content words after a count as one phrase, or nothing."""
+    words = _TWO_WORDS.match(text.low, value.end) if value.noun else None
+    stems = text.stems(*words.span()) if words else _NONE
+    return frozenset([words[0].strip()]) if words and len(stems) == 2 else _NONE
 
 
 def _pieces(text: Text, start: int, end: int) -> list[tuple[int, int]]:
@@ -184,6 +196,8 @@ class _Statement:
         if not places and value.kind == "pair" and (apart := self._apart(value)):
             return self._at(value, "found", apart)
         if places:
+            if self._question_has(value):
+                return self._at(value, "found", places[0])
             owner = self._owner(i)
             owned = self._rival_owner(i, places, owner)
             if owned is not None:
@@ -196,6 +210,8 @@ class _Statement:
         if value.kind == "ordinal" and value.spelt:
             rival = self._instead(i, value)
             return self._at(value, "wrong", rival[0]) if rival else ValueFinding(value, "open")
+        if (own := own_result(self.text, value)) is not None:
+            return ValueFinding(value, "computed" if own else "wrong")
         if (number := counted(value, self.string, self.sources.texts)) is not None:
             return number
         derived = self._derive(i, value)
@@ -218,9 +234,9 @@ class _Statement:
 
     def _priced(self, value: Value) -> list[ValuePlace]:
         """Return places of a price whose currency the statement omits: "plan A costs 10"."""
-        if value.kind != "count" or value.noun or value.label or not _PRICE.search(self.string):
+        if value.kind != "count" or value.label or value.written is None:
             return []
-        if value.written is None:
+        if value.written == value.amount and (value.noun or not _PRICE.search(self.string)):
             return []
         places = self.sources.written.get(value.written, ())[:_MAX_WRITTEN]
         money = [(p, v) for p in places if (v := self.sources.value(p)).kind == "money"]
@@ -356,6 +372,7 @@ class _Statement:
         here = text.values[place.at]
         context = owner | (self._asked if len(owner) < 2 else frozenset())
         unlabelled = (cell := text.cell(here.start)) is not None and not cell.row.strip()
+        phrase = _phrase(self.text, value) & _phrase(text, here)  # "nine heron species" in both
         # in a record, words of its other fields are among those of the owner
         in_record = self.text.cell(value.start) is not None
         for j in self._rivals(text, place.at):
@@ -374,6 +391,8 @@ class _Statement:
                 continue
             rival = text.values[j]
             if equal(value, rival) or equal(here, rival):
+                continue
+            if phrase and rival.noun[:5] != here.noun[:5]:
                 continue
             if not (value.comparable(rival) or here.comparable(rival)):
                 continue
@@ -499,6 +518,12 @@ class _Statement:
     def _derive(self, i: int, value: Value) -> str | None:
         if value.kind in ("identifier", "version", "pair", "coordinate", "ordinal", "range"):
             return None
+        if i < _MAX_DERIVED and value.kind in ("date", "duration", "time"):
+            texts = [t.text for t in self.sources.texts]
+            if found := from_dates(value, self._relevant, self.text.text, texts):
+                return found
+            if is_exact_age(value, self._relevant):
+                return None
         if (
             i >= _MAX_DERIVED
             or value.label
@@ -512,10 +537,11 @@ class _Statement:
         cell = self.text.cell(value.start)
         cues = self._cues if cell is None else cues_of(f"{cell.row} {cell.header}")
         if self._operands is None:
-            self._operands = self._relevant()
+            self._operands = operands_of(self._relevant)
         others = [s for s in self._factors if s.value is not value]
         factors = [o for o in operands_of(others) if o.dimension in ("", "share")]
-        return derivation(value, self._operands, cues, factors, self.string)
+        operands = [o for o in self._operands if o.value is not value]
+        return derivation(value, operands, cues, factors, self.string)
 
     @cached_property
     def _factors(self) -> list[Stated]:
@@ -530,8 +556,9 @@ class _Statement:
             ]
         return found
 
-    def _relevant(self) -> list[Operand]:
-        """Return amounts of the sources related to the statement, the nearest first."""
+    @cached_property
+    def _relevant(self) -> list[Stated]:
+        """Return values of the sources related to the statement, the nearest first."""
         sources = self.sources
         words = self.words | self._asked
         found: list[Stated] = []
@@ -552,8 +579,12 @@ class _Statement:
             found.append(Stated(value, text.text[value.start : value.end], weight + 0.01, where))
         for s, text in enumerate(sources.texts):
             found += line_items(text, s)
+        for j in self.indices[:_MAX_OWN]:  # values that the statement itself sets side by side
+            value = self.text.values[j]
+            if value.kind != "ordinal" and sources.same(value):
+                found.append(Stated(value, self._text(value), _OWN, BESIDE))
         if self.question is not None:
             for value in self.question.values:
                 shown = self.question.text[value.start : value.end]
                 found.append(Stated(value, shown, 0.6, (-1, 0)))
-        return operands_of(found)
+        return found

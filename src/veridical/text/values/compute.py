@@ -15,6 +15,8 @@ from veridical.text.values.value import Amount, Value
 _MAX_OPERANDS = 18
 #: Place in its source of every product of a line ("3 x 40.00"), so that products may be added.
 LINE_ITEMS = -10_000
+#: Place of the values that a statement sets beside the one that is derived.
+BESIDE = (-3, 0)
 _TOLERANCE = Fraction(1, 1000)
 #: Largest relative error of a rounded result, and of a percentage of two digits: 21.43 as "21 %".
 _COARSE, _COARSE_SHARE = Fraction(2, 100), Fraction(5, 100)
@@ -289,8 +291,10 @@ def _derived(
             return f"{item.text} = {_written(value)}"
     if ("sum" in cues or specific) and goal and (found := _sums(same, aim, value)):
         return found
-    if "difference" in cues or specific or target.dimension == "points":
-        for a, b in combinations(same, 2):
+    always = "difference" in cues or specific or target.dimension == "points"
+    beside = same if always else [o for o in same if o.where == BESIDE]
+    if len(beside) > 1:
+        for a, b in combinations(beside, 2):
             if not _kin(a, b) or not b.amount or not a.amount:
                 continue
             high, low = (a, b) if a.amount > b.amount else (b, a)

@@ -15,6 +15,9 @@ _ISO = re.compile(
     r" ?(?:(\d{1,2})(?:日|일))?"
 )
 _NUMERIC = re.compile(r"(\d{1,2})([./-])(\d{1,2})\2(\d{4}|\d{2})(?![\d/.-]*\d)")
+#: A day and month without year, before a time of day or after a German preposition.
+_DAY_AND_MONTH = re.compile(r"(\d{1,2})\.(\d{1,2})(?:(?= \d\d:\d\d)|\.(?!\d))")
+_GERMAN_BEFORE = re.compile(r"(?<![^\W_])(?:am|dem|den|vom|bis|zum|ab|der|seit) $")
 _YEAR_MONTH = re.compile(r"(\d{4})-(\d{2})(?![\d-])")
 _DAY_MONTH = re.compile(
     rf"(\d{{1,2}})(?:st|nd|rd|th|\.|er|º)? ?(?:of |de |-)?({_NAMES})(?![^\W\d_])\.?"
@@ -89,6 +92,10 @@ def date_at(low: str, at: int) -> DateFound | None:
         real = _real(*orders)
         if real:
             return _found(at, match.end(), *real)
+    if match := _DAY_AND_MONTH.match(low, at):
+        real = _real((0, int(match[2]), int(match[1])))
+        if real and (match[0][-1] != "." or _GERMAN_BEFORE.search(low[max(0, at - 8) : at])):
+            return _found(at, match.end(), (None, *real[0][1:]))
     if (
         (match := _YEAR_MONTH.match(low, at))
         and 1 <= int(match[2]) <= 12
@@ -160,7 +167,9 @@ def years_at(low: str, at: int) -> DateFound | None:
     year = int(match[0])
     start = at
     head = low[max(0, at - 16) : at]
-    sure = _YEAR_CUE.search(head) is not None
+    # "2023: 61,700 visitors"
+    named = low[match.end() : match.end() + 2] == ": " and not head.rstrip(" ")[-1:].isalnum()
+    sure = named or _YEAR_CUE.search(head) is not None
     span = _SPAN.match(low, match.end())
     if span:
         other = int(span[1])

@@ -34,6 +34,8 @@ class _Folding(dict[int, int]):
 
 
 _FOLDING = _Folding()
+#: A raised digit after a number that is no power of ten: the mark of a footnote.
+_FOOTNOTE = re.compile(r"(?<=\d)(?<!10)[¹²³⁴-⁹]+")
 #: Emphasis of Markdown, at the edges of words: "2 * 3", "10**6" and "snake_case" stay.
 _EMPHASIS = re.compile(
     r"(?<![\w*])(\*{1,3})(?=[^\s*])([^*\n]{1,200})(?<!\s)\1(?![\w*])"
@@ -48,6 +50,8 @@ def folded(text: str) -> str:
     """
     if not text.isascii():
         text = text.translate(_FOLDING)
+        if _FOOTNOTE.search(text):
+            text = _FOOTNOTE.sub(lambda m: " " * len(m[0]), text)
     if "*" in text or "_" in text:
         text = _EMPHASIS.sub(_plain, text)
     return text.replace("&nbsp;", "      ") if "&" in text else text

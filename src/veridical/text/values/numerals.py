@@ -164,6 +164,8 @@ def figures(low: str, at: int, short_scale: bool) -> Numeral | None:
 def _in_list(low: str, at: int, end: int) -> bool:
     before = low[at - 1 : at]
     after = low[end : end + 1]
+    if before == "(" and end - low.find(",", at, end) == 4:  # "revenue was 2,340 (2,115)"
+        return False
     return bool(before and before in _LIST_OPENS and after and after in _LIST_CLOSES)
 
 

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 from typing import NamedTuple
 
+from veridical.text.memo import kept
 from veridical.text.values.folding import folded, lowered
 from veridical.text.values.numerals import Numeral, figures, leading_point, spelt
 from veridical.text.values.units import (
     CENTS,
     CURRENCIES,
+    CURRENCY_PHRASES,
     PERIODS,
     PHRASES,
     POUNDS,
@@ -58,7 +61,7 @@ _LESS = re.compile(
     r"unter|weniger als|höchstens|bis zu|moins de|menos de)(?: an?)? $|[<≤] ?$"
 )
 _NOT_BEFORE = re.compile(
-    r"(?<![^\W_])(?:not|never|no|cannot|n't)(?: [a-z]+)? (?:more|over|longer|above|"
+    r"(?:(?<![^\W_])(?:not|never|no|cannot)|n't)(?: [a-z]+){0,3} (?:more|over|longer|above|"
     r"exceed|greater|higher|less|fewer)[a-z]*(?: than)? $"
 )
 _BOUND_AFTER = re.compile(
@@ -71,18 +74,54 @@ _PHRASE = re.compile(
     rf"[ -]?({'|'.join(re.escape(p) for p in sorted(PHRASES, key=len, reverse=True))})(?![^\W_])"
 )
 _PHRASE_STARTS = frozenset(p[0] for p in PHRASES)
+_MONEY_PHRASE = re.compile(
+    rf"[ -]({'|'.join(re.escape(p) for p in sorted(CURRENCY_PHRASES, key=len, reverse=True))})"
+    r"(?![^\W_])"
+)
+_MONEY_STARTS = frozenset(p[0] for p in CURRENCY_PHRASES)
+#: Text after figures: scale and currency, as in "6.0 m€" and "85 TEUR".
+_SCALED_MONEY = re.compile(
+    r" ?(?:(k|m|mn|bn|mio\.?|mrd\.?) ?([€$£])|([tkm])(eur|usd|chf|gbp))(?![^\W_])"
+)
+_CURRENCY_NAME = re.compile(
+    r"us\$|hk\$|nz\$|[acr]\$|[$€£¥₹₩₽₪]|(?<![^\W_])(?:[a-z]{3}|euros?|dollars?|francs?|"
+    r"rupees?|kronor|kroner|yuan)(?![^\W_])"
+)
+_SCALE_NAMES = {
+    scale: re.compile(rf"(?<![^\W_])(?:{names})(?![^\W_])|[€$£] ?(?:{short})(?![^\W_])")
+    for scale, names, short in (
+        (10**3, r"thousands?|[tk](?:eur|usd|chf|gbp|[€$£])|tsd|milliers", "k|000"),
+        (10**6, r"millions?|m(?:eur|usd|chf|gbp|[€$£])|mio|mn|millionen", "m|mn|mio"),
+        (10**9, r"billions?|bn[€$£]?|mrd|milliarden", "b|bn"),
+    )
+}
+_MONEY_SCALES = {"t": 10**3, "k": 10**3, "m": 10**6, "mn": 10**6, "mio": 10**6} | dict.fromkeys(
+    ("bn", "mrd"), 10**9
+)
+#: Text before a bare number: a key or a bracket that ends in its unit, as in "timeout_s: 30",
+#: "readTimeoutMs = 500" and "(ms, default 2000)".
+_KEY_UNIT = re.compile(
+    r"(?:_(ms|s|secs?|seconds|mins?|minutes|h|hrs|hours|days|weeks|months|years|[kmg]b|bytes|kg|g|"
+    r"km|cm|mm|pct|percent|eur|usd|gbp|chf)[\"']? ?[:=] ?[\"']?"
+    r"|\((ms|s|seconds|minutes|hours|days)[,;] default:? )$"
+)
+_CAMEL_UNIT = re.compile(
+    r"[a-z](Ms|Secs?|Seconds|Mins?|Minutes|Hours|Days|Weeks|Months|Years)[\"']? ?[:=] ?[\"']?$"
+)
 _UNIT = re.compile(
     r"[ -]?(°[cfkCFK](?![^\W_])|[°%‰¢$€£¥₹₽₩℃℉]|[^\W\d_]+[²³]?(?:[23](?!\w))?(?:/[^\W\d_]+)?)"
 )
 _PER = re.compile(
     r" ?(?:/|(?<= )per |(?<= )an? |(?<= )each |(?<= )every |(?<= )pro |(?<= )par |(?<= )por )"
-    r"(?:calendar )?([a-zäöü]+)(?![^\W_])"
-    r"|,? (daily|weekly|monthly|yearly|annually|quarterly)(?![^\W_])"
+    r"(?:calendar )?([a-zäöü]+)(?![^\W_])(?! (?:ago|before|earlier|later|old)(?![^\W_]))"
+    r"| (daily|weekly|monthly|yearly|annually|quarterly)(?![^\W_])"
+    r"|, (daily|weekly|monthly|yearly|annually|quarterly)(?= ?(?:[.,;:)]|$))"
 )
 #: Text after a fraction: "three quarters of an hour".
 _OF_ONE = re.compile(r" of an? ([a-z]+)(?![^\W_])")
 #: Text after a number of years: it is an age, which may lack its unit ("Ann Lee, 31").
 _AGE = re.compile(r"[ -](?:old|of age)(?![^\W_])")
+_AGE_BEFORE = re.compile(r"(?<![^\W_])(?:age of|aged|ages?) $")
 _EACH = re.compile(r" (?:each|apiece|per (?:person|head|piece|unit|item))(?![^\W_])")
 _NOUN = re.compile(r"(?: |-)((?:[^\W\d_]|')+)(?: ((?:[^\W\d_])+))?")
 #: Word units of English numbers in words; short signs need figures.
@@ -214,12 +253,16 @@ class Quantities:
         start = end + (nextchar in " -")
         if low[start : start + 1] in _PHRASE_STARTS and (phrase := _PHRASE.match(low, end)):
             return PHRASES[phrase[1]], phrase[1], "", phrase.end()
+        if low[start : start + 1] in _MONEY_STARTS and (money := _MONEY_PHRASE.match(low, end)):
+            return None, money[1], CURRENCY_PHRASES[money[1]], money.end()
         match = _UNIT.match(text, end)
         if match is None:
             return None, "", "", end
         name = match[1]
         last = match.end()
         low_name = lowered(name)
+        if low[last : last + 1].isdigit():  # "40 A1 posters"
+            return None, "", "", end
         if (
             words
             and (len(low_name) < _SPELT_UNIT_LETTERS or low_name in _NOT_AFTER_WORDS)
@@ -284,6 +327,15 @@ class Quantities:
                     return None
         if numeral is None:
             return None
+        if not numeral.scaled and (scaled := _SCALED_MONEY.match(low, numeral.end)):
+            factor = _MONEY_SCALES[(scaled[1] or scaled[3]).rstrip(".")]
+            numeral = numeral._replace(
+                amounts=tuple(a * factor for a in numeral.amounts),
+                step=numeral.step * factor,
+                scaled=True,
+            )
+            currency = CURRENCIES[scaled[2] or scaled[4]]
+            return Quantity(start, scaled.end(), numeral, sign, None, "", currency, scaled.end())
         unit, name, after, end = self._unit(numeral.end, numeral.spelt)
         if (
             numeral.share
@@ -384,6 +436,7 @@ class Quantities:
         if not readings:
             readings = [Amount("", a, a, "", numeral.step) for a in amounts]
             noun = self._noun(end)
+            readings += self._unit_before(q.start, amounts, numeral.step)
             if numeral.share or (0 < amounts[0] < 1 and not numeral.spelt):
                 share = Amount("share", amounts[0], amounts[0], "", numeral.step)
                 readings.insert(0 if numeral.share else 1, share)
@@ -422,6 +475,28 @@ class Quantities:
             written=_written(numeral),
         )
 
+    def _unit_before(
+        self, start: int, amounts: Sequence[Fraction], step: Fraction
+    ) -> list[Amount]:
+        """Return readings of a bare number in the unit that a key before it names, or as an age."""
+        head = self.low[max(0, start - LOOK_BACK) : start]
+        if _AGE_BEFORE.search(head):
+            unit = UNITS["years"]
+        elif head[-1:] in ' :="\'':
+            found = _KEY_UNIT.search(head) or _CAMEL_UNIT.search(
+                self.text[max(0, start - LOOK_BACK) : start]
+            )
+            if found is None:
+                return []
+            name = (found[1] or found[found.lastindex or 1]).lower()
+            if currency := CURRENCIES.get(name):
+                return [Amount("money", a, a, currency, step) for a in amounts]
+            unit = UNITS["percent" if name == "pct" else name]
+        else:
+            return []
+        scaled = [a * unit.factor for a in amounts]
+        return [Amount(unit.dimension, a, a, unit.system, step * unit.factor) for a in scaled]
+
     def _per(self, at: int, end: int, measured: bool = True) -> tuple[str, int]:
         """Return the period of a rate at ``at``, and its end."""
         low = self.low
@@ -431,7 +506,7 @@ class Quantities:
         match = _PER.match(low, at)
         if match is None:
             return ("each", end) if _EACH.match(low, at) else ("", end)
-        period = PERIODS.get(match[1] or match[2])
+        period = PERIODS.get(match[1] or match[2] or match[3])
         if period is None:
             return "", end
         return period, match.end()
@@ -441,6 +516,21 @@ class Quantities:
         if match is None or match[1] in _STOP_NOUNS:
             return ""
         return match[1]
+
+
+@kept
+def currencies_in(low: str) -> frozenset[str]:
+    """Return the codes of the currencies that a text in lower case names."""
+    found = {CURRENCIES.get(m[0], "") for m in _CURRENCY_NAME.finditer(low)}
+    return frozenset(found - {""})
+
+
+@kept
+def scales_in(low: str) -> frozenset[int]:
+    """Return the scales that a text in lower case names apart from numbers: "in millions"."""
+    return frozenset(
+        scale for scale, pattern in _SCALE_NAMES.items() if pattern.search(low) is not None
+    )
 
 
 def _written(numeral: Numeral) -> Fraction | None:

@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from veridical.text.memo import kept
 from veridical.text.values.places import placed
+from veridical.text.values.quantities import currencies_in, scales_in
 from veridical.text.values.value import Value, equal, reversed_pair
 from veridical.text.values.words import SPELT
 
@@ -28,6 +29,8 @@ _MAX_HELD = 2_000  # sentences with a word; a more frequent word is not used for
 _MAX_LOOKED_AT = 10_000  # (sentence, word) pairs examined for a statement
 _UNKNOWN_WORD = 0.4  # weight of a statement's word that no source has
 _WINDOW = 0.25
+#: Dimensions with amounts that a source may give with a minus sign: "a loss of 3 m".
+_SIGNED = frozenset(["share", "money", "", "length", "mass", "volume", "energy"])
 _DECLINE = re.compile(
     r"(?<![^\W_])(?:fell|fall\w*|drop\w*|down|decreas\w+|declin\w+|loss\w*|lost|lower|reduc\w+|cut|"
     r"shrank|shrink\w*|minus|negative|deficit|less|below zero|gesunken|sank|"
@@ -140,7 +143,7 @@ class SourceValues:
             return known
         found = self.same(value)
         dimension = value.readings[0].dimension if value.readings else None
-        signed = not found and dimension in ("share", "money", "")
+        signed = not found and dimension in _SIGNED
         if signed:
             found = self._of_other_sign(value, statement)
         if not found and value.written is not None:
@@ -149,6 +152,8 @@ class SourceValues:
                 for p in self.written.get(value.written, ())[: 4 * _MAX_EQUAL]
                 if self._headed(value, self.value(p), p, cell)
             ]
+        if not found and dimension in ("money", ""):
+            found = self._scaled(value)
         places = sorted(found)[:_MAX_EQUAL]
         if not signed:  # the statement does not decide
             self._equals[key] = places
@@ -160,13 +165,35 @@ class SourceValues:
 
     def _headed(self, mine: Value, theirs: Value, place: ValuePlace, cell: bool) -> bool:
         """Return True if one is a bare number in a cell and the other the same with a unit."""
-        if mine.dates or theirs.dates or mine.kind == "ordinal" or theirs.kind == "ordinal":
+        if any(v.kind in ("date", "ordinal") for v in (mine, theirs)):
             return False
         if cell and not mine.dimension:
             return True
         if theirs.dimension or theirs.noun:
             return False
-        return self.texts[place.source].leaf(place.at)
+        if self.texts[place.source].leaf(place.at):
+            return True
+        return mine.kind == "money" and not theirs.label and self._in_currency(mine, place)
+
+    def _in_currency(self, value: Value, place: ValuePlace) -> bool:
+        """Return True if the source of a bare number names the currency of ``value``."""
+        return value.readings[0].unit in currencies_in(self.texts[place.source].low)
+
+    def _scaled(self, value: Value) -> list[ValuePlace]:
+        """Return places of a bare number whose scale its source names: "in thousand EUR"."""
+        amount = value.amount
+        if amount is None or abs(amount) < 1000 or value.kind not in ("money", "count"):
+            return []
+        found: list[ValuePlace] = []
+        for scale in (10**3, 10**6, 10**9):
+            for place in self.written.get(abs(amount) / scale, ())[:_MAX_EQUAL]:
+                theirs = self.value(place)
+                text = self.texts[place.source]
+                if theirs.kind == "count" and not theirs.noun and not theirs.label:
+                    in_money = value.kind == "count" or self._in_currency(value, place)
+                    if in_money and scale in scales_in(text.low):
+                        found.append(place)
+        return found
 
     def turned(self, value: Value, statement: str) -> tuple[ValuePlace, bool] | None:
         """Return a place of the same two numbers in reverse order, and True if that is wrong.
@@ -248,7 +275,7 @@ class SourceValues:
             reach = abs(low) * (_WINDOW if value.bound else _WINDOW / 3)
             reach = max(reach, float(reading.step))
             if reading.dimension == "clock":
-                reach = 10.0 if value.approx else 0.0
+                reach = 10.0 if value.approx else 1.0
             if reading.dimension == "year":
                 reach = float(reading.high) - low
             first = bisect_left(entries, (low - reach,))

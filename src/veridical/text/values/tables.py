@@ -6,6 +6,8 @@ import html
 import re
 from typing import NamedTuple
 
+from veridical.text.columns import GAP, column_spans, header_spans
+
 _MAX_COLUMNS = 64
 _MAX_ROW_WORDS = 300  # characters of a row's labels
 _LINE = re.compile(r"[^\n]*")
@@ -66,7 +68,7 @@ def cells_of(text: str) -> tuple[Cell, ...]:
         return tuple(_html(text))
     if '{"' in text and '":' in text:
         return tuple(_json(text))
-    if "|" in text or "\t" in text or "," in text or ";" in text:
+    if any(mark in text for mark in ("|", "\t", ",", ";", GAP)):
         return tuple(_lines(text))
     return ()
 
@@ -97,6 +99,8 @@ def _delimiter(line: str) -> str:
         return "|"
     if "\t" in line:
         return "\t"
+    if column_spans(line):
+        return GAP
     if len(line) < 2_000 and line.count(";") >= 1 and not line.rstrip().endswith((".", "!", "?")):
         return ";"
     if (
@@ -111,6 +115,8 @@ def _delimiter(line: str) -> str:
 
 def _split(line: str, mark: str) -> list[tuple[int, int]]:
     """Return the spans of the cells of a line."""
+    if mark == GAP:
+        return column_spans(line)
     spans: list[tuple[int, int]] = []
     start = 0
     quoted = False
@@ -147,6 +153,12 @@ def _table(
             and any(len(text[offset + s : offset + e].split()) > 3 for s, e in header)
         ):
             return []
+    if mark == GAP:
+        if any(len(spans) != len(block[1][1]) for _, spans in block[1:]):
+            return []
+        line = text[offset : offset + header[-1][1]]
+        header = header_spans(line, [spans for _, spans in block[1:]])
+        width = len(header)
     headers = [text[offset + s : offset + e].strip(' "') for s, e in header]
     if sum(1 for h in headers if _NUMERIC.fullmatch(h)) > width / 2:
         headers = [""] * width

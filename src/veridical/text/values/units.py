@@ -219,6 +219,8 @@ CURRENCIES: dict[str, str] = {
         "CHF chf fr franc francs franken",
         "CAD c$ cad",
         "AUD a$ aud",
+        "NZD nz$ nzd",
+        "HKD hk$ hkd",
         "SEK sek kronor",
         "NOK nok kroner",
         "DKK dkk",
@@ -232,6 +234,32 @@ CURRENCIES: dict[str, str] = {
         "BTC btc bitcoin",
     )
     for name in line.split()[1:]
+}
+#: Currencies of several words: "Swiss francs".
+CURRENCY_PHRASES = {
+    f"{country} {name}{plural}": code
+    for code, country, name in (
+        *(("USD", country, "dollar") for country in ("us", "u.s.", "american")),
+        ("CAD", "canadian", "dollar"),
+        ("AUD", "australian", "dollar"),
+        ("NZD", "new zealand", "dollar"),
+        ("HKD", "hong kong", "dollar"),
+        ("CHF", "swiss", "franc"),
+        ("GBP", "british", "pound"),
+        ("GBP", "pounds", "sterling"),
+        ("JPY", "japanese", "yen"),
+        ("CNY", "chinese", "yuan"),
+        ("INR", "indian", "rupee"),
+        ("MXN", "mexican", "peso"),
+        ("TRY", "turkish", "lira"),
+        ("SEK", "swedish", "krona"),
+        ("SEK", "swedish", "kronor"),
+        ("NOK", "norwegian", "krone"),
+        ("NOK", "norwegian", "kroner"),
+        ("DKK", "danish", "krone"),
+        ("DKK", "danish", "kroner"),
+    )
+    for plural in ("", "s")
 }
 CENTS = frozenset(["cent", "cents", "¢", "ct", "pence"])
 #: Notations of a currency or unit with two readings.

@@ -300,6 +300,8 @@ def _near(x: Fraction, y: Fraction, a: Amount, b: Amount, loose: bool) -> bool:
     if x == 0 or y == 0 or (x < 0) != (y < 0):
         return False
     if a.dimension in ("clock", "year"):
+        if a.dimension == "clock" and x.denominator == 1 and x == y // 1:
+            return True  # 02:31 for 02:31:09
         return loose and a.dimension == "clock" and abs(x - y) <= 10
     gap = abs(x - y)
     if a.dimension == "temperature":

@@ -52,6 +52,14 @@ def days_in(text: str) -> frozenset[int]:
     return found
 
 
+def day_mention(text: str, days: frozenset[int]) -> tuple[int, int] | None:
+    """Return the place of the first mention of a day, or span of days, with one of ``days``."""
+    for match in _MENTION.finditer(text):
+        if days & days_in(match[0]):
+            return match.span()
+    return None
+
+
 def _day(name: str) -> int:
     low = name.lower().rstrip(".")
     return _DAYS[low] if low in _DAYS else _DAYS[low[:-1]] if low[:-1] in _DAYS else _DAYS[low[:3]]
