@@ -94,6 +94,14 @@ def test_what_opens_an_item_of_a_list_is_no_name() -> None:
     assert shown("- Rinsing the filter in Ulm.") == [("name", "Ulm")]
 
 
+def test_labels_headings_and_first_words_of_lines_are_no_names() -> None:
+    assert shown("- **Supplier:** Elm Print Works") == [("name", "Elm Print Works")]
+    assert shown("**Issue Date:** unknown") == []
+    assert shown("### Storage") == []
+    assert shown("Come to Ulm.\n🐕 Bring a dog") == [("name", "Ulm")]
+    assert shown("Then ask Ann Lee: she knows.") == [("name", "Ann Lee")]
+
+
 FOUND = [
     ("Barack Obama", "President Obama said", "Obama"),
     ("Barack Obama", "by Barack Obama.", "Barack Obama"),

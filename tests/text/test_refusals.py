@@ -12,6 +12,10 @@ from veridical.text.sentences import split_sentences
 REFUSALS = """
 I don't know.
 I’m not sure.
+The pages I was given don't say whether dogs may swim.
+A churn figure is not given.
+Prices aren't listed.
+That isn't something the lease extract tells us.
 I have no idea who that is.
 I'm sorry, but I can't help with that.
 Sorry, I cannot provide medical advice. Please consult a doctor.
@@ -186,6 +190,9 @@ O documento não faz menção ao preço.
 """.strip().splitlines()
 
 ANSWERS = """
+A discount is not given.
+Receipts aren't provided.
+That is not something the tenant pays for.
 The cause of her death is not known.
 The population of the region is unknown.
 His date of birth is unknown, but he died in 1850.

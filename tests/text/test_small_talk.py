@@ -27,6 +27,10 @@ Probably not.
 COURTESIES = """
 Sure!
 **Sure!**
+👋 Thanks for reaching out!
+Safe travels, and don't hesitate to ask if you need more!
+Good question — I had a look at the timetable.
+I checked the leaflet.
 Oh, hello there!
 That's a great question!
 Happy to help!
@@ -57,6 +61,9 @@ What about you?
 """.strip().splitlines()
 
 STATEMENTS = """
+I checked the brakes and they work.
+I looked at the report, which is wrong.
+Safe travels are never certain.
 Sure, it is in Paris.
 Yes, it's a city.
 No rings were found.

@@ -173,7 +173,7 @@ IMPERSONAL = (
     rf"|\b(?:from|by|in) {_ANY_GIVEN},? it (?:is|remains) (?:\w+ )?(?:unclear|unknown|"
     rf"impossible to {_LEARN})\b"
     rf"|\b(?:from|by|in) {_ANY_GIVEN},? (?:one|we|i) can {_LEARN} (?:nothing|little)\b"
-    # "a churn figure is not given", "that isn't something the extract tells us"
+    # "a churn figure is not given", "that isn't something the extract covers"
     r"|^(?:(?:an?|the|any|its|their) )?(?:[\w'-]+ ){0,3}?(?:figure|number|value|date|price|amount|"
     r"reason|name|rate|percentage|explanation|address|cause|author|detail)s? (?:(?:is|are|was|were)"
     r" not|isn't|aren't|wasn't|weren't) (?:\w+ly )?(?:given|stated|provided|listed|shown|included|"

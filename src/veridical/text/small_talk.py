@@ -105,7 +105,7 @@ _COURTESY = re.compile(
     r"walk you through (?:it|this|that))(?: (?:you|that|this|it|with that|further|more))?"
     r")"
 )
-#: What the speaker did to find the answer: "I had a look at the timetable".
+#: Search for the answer by the speaker: "I had a look at the timetable".
 _LOOKED = re.compile(
     rf"{_OPENED}i(?:'ve| have)? (?:just )?(?:had a (?:quick |good )?look|looked|checked|gone|"
     r"searched)\b(?:(?! (?:and|but|that) )[^.,:;]){0,60}"

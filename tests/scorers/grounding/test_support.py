@@ -206,3 +206,26 @@ async def test_a_citation_is_no_figure_to_look_up() -> None:
     assert cited.risk == 0 and [u.level for u in cited.units] == ["sentence"]
     list_of = await scored(response="The codes are [7, 8].", contexts="The codes are [7, 9].")
     assert [u.text for u in list_of.units if u.level == "span"] == ["8"]
+
+
+@pytest.mark.parametrize(
+    ("response", "source", "wrong"),
+    [
+        ("It is open on Wednesdays and Fridays.", "Mon, Wed, Fri 9-12", "It is open on Sundays."),
+        ("The desk is open from Monday to Thursday.", "Desk: Mon-Thu", "The desk opens on Friday."),
+        (
+            "The job ended at 04:12 UTC.",
+            '{"ended": "2024-05-02T04:12:55Z"}',
+            "It ended at 04:21 UTC.",
+        ),
+        (
+            "The CISO signs it.",
+            "The chief information security officer signs it.",
+            "The CTIO signs it.",
+        ),
+        ("It ends at Elm International.", "Last stop: Elm Intl", "It ends at Oak."),
+    ],
+)
+async def test_names_in_another_form(response: str, source: str, wrong: str) -> None:
+    assert (await scored(response=response, contexts=[source])).risk == 0
+    assert (await scored(response=wrong, contexts=[source])).risk > 0

@@ -38,6 +38,28 @@ REVENUE = "Revenue was 4.2 million euros in 2022 and 5.1 million euros in 2023."
 INVOICE = "Hosting 3 x 40.00\nSupport 1 x 75.50\nVAT 20%"
 ORDER = "Order 1182: 1 x lamp (24.50 EUR), 2 × bulb, €17.00 each. Shipping is free."
 ONE_GUEST = "Members may bring one guest per visit."
+FEES = "Entry fee: CHF 14.50. Audio guide: EUR 3. Season card: C$80 (US$58)."
+LEDGER = (
+    "Result by branch (in thousand EUR)\n             2023     2022\nShops       1,480    1,510\n"
+    "Online       (640)      95"
+)
+REPORT = "Sales were SEK 3,120 million (2,960). The year before is in brackets."
+HALVES = "Income: 7.4 m€, of which 1.2 m€ from rent."
+CONFIG = "pool:\n  timeout_s: 45\n  keep_days: 21\n  max_kb: 512"
+OPTIONS_OF_CALL = "`waitTimeout` (ms, default 4000) and `maxRetries` (default 4)."
+BILL = "Repair, 3 h @ 60.00 ..... 180.00\nParts ............... 22.40\nTotal EUR .......... 202.40"
+BERTHS = (
+    "SHIP            FLAG   LENGTH   BERTH\nORKA            NOR     84.0    K2\n"
+    "KITE            DNK    121.5    K7"
+)
+DRUGS = (
+    '[{"drug": "Elvan", "form": "tablet", "dose_mg": 8, "time": "evening"},'
+    ' {"drug": "Torrin", "form": "drops", "dose_mg": 20, "time": "morning"}]'
+)
+CHAT = "Ann: I paid the taxi, 48 €\nBo: sent you 24"
+PHONES = "Orders: 0221 555 718. Repairs: 0221 555 781."
+LOG = "04:12:09 ERROR disk full\n04:12:55 INFO retry ok, size=96GB"
+VISITS = "2021: 41,200 visitors. 2022: 52,900 visitors."
 PEOPLE = "name,age\nAnn,31\nBo,45\nCy,28"
 
 #: Source, question, right statement, wrong statement.
@@ -67,6 +89,36 @@ PAIRS = [
     (CSV, "", "There are three boats.", "There are five boats."),
     (MARKDOWN, "", "The Heron costs €120.", "The Heron costs €180."),
     (HTML, "", "The Pike costs $180.", "The Pike costs $120."),
+    (FEES, "", "Entry costs 14.50 Swiss francs.", "Entry costs 14.50 euros."),
+    (FEES, "", "The season card is 80 Canadian dollars.", "It is 85 Canadian dollars."),
+    (LEDGER, "", "Online lost 640 thousand euros in 2023.",
+     "Online lost 650 thousand euros in 2023."),
+    (LEDGER, "", "The shops made 1.48 million euros in 2023.",
+     "The shops made 1.84 million euros in 2023."),
+    (REPORT, "", "Sales rose from SEK 2.96 billion a year earlier.",
+     "Sales rose from SEK 2.69 billion a year earlier."),
+    (HALVES, "", "Income was 7.4 million euros, with 1.2 million from rent.",
+     "Income was 7.4 million euros, with 2.1 million from rent."),
+    (CONFIG, "", "The timeout is 45 seconds.", "The timeout is 54 seconds."),
+    (CONFIG, "", "Backups are kept for three weeks.", "Backups are kept for four weeks."),
+    (OPTIONS_OF_CALL, "", "It waits 4 seconds.", "It waits 40 seconds."),
+    (BILL, "", "The total is €202.40.", "The total is €204.20."),
+    (BERTHS, "", "The Kite is 121.5 m long.", "The Kite is 84 m long."),
+    (DRUGS, "", "Elvan is taken at 8 mg.", "Elvan is taken at 20 mg."),
+    (CHAT, "", "Bo sent 24 €.", "Bo sent 42 €."),
+    (PHONES, "", "For repairs call +49 221 555781.", "For repairs call +49 221 555187."),
+    (LOG, "", "The disk was full at 04:12.", "The disk was full at 04:21."),
+    (VISITS, "", "In 2022 there were 52,900 visitors.", "In 2022 there were 41,200 visitors."),
+    ("The course is for children from 3 to 7 years.", "", "From the age of 3 children may join.",
+     "From the age of 5 children may join."),
+    ("Do not store it for more than 6 days.", "", "Store it for no longer than 6 days.",
+     "Store it for no longer than 9 days."),
+    ("The balance of the lake was minus 1.3 metres.", "", "The lake lost 1.3 metres.",
+     "The lake lost 3.1 metres."),
+    ("3,000 cards A5 and 50 posters A2 were sent.", "", "50 A2 posters were sent.",
+     "60 A2 posters were sent."),
+    ("Die Sitzung entfällt am Montag, dem 17.11.; danach wie immer.", "",
+     "Am 17. November ist keine Sitzung.", "Am 18. November ist keine Sitzung."),
     (JSON, "How warm is the cellar?", "The cellar has 12 °C.", "The cellar has 31.5 °C."),
     (JSON, "", "The attic battery is at 84 %.", "The attic battery is at 31 %."),
     (SHOP, "", "Sales rose by 25 % from 2019 to 2020.", "Sales rose by 35 % from 2019 to 2020."),
@@ -190,6 +242,26 @@ def test_right_values_are_found_and_wrong_ones_are_not(
         ("You take 20 mg a day for 7 days.", "You get 140 mg in all.", "20 mg a day * 7 days = 140",
          "You get 120 mg in all."),
         (SPEAKERS, "There are 3 speakers.", "count of items = 3", "There are 4 speakers."),
+        ("The menu is in Dutch, Polish, Greek and Welsh.", "The menu is in four languages.",
+         "count of names = 4", "The menu is in six languages."),
+        (VISITS, "There were 11,700 more visitors in 2022 than in 2021 (52,900 and 41,200).",
+         "52,900 - 41,200 = 11,700", "There were 11,900 more visitors in 2022 than in 2021."),
+        ("mysql> SELECT count(*) FROM t;\n2210\nmysql> SELECT count(*) FROM t WHERE a;\n2140",
+         "70 rows have none (2,210 rows, 2,140 with one).", "2,210 - 2,140 = 70",
+         "80 rows have none (2,210 rows, 2,140 with one)."),
+        ("The house has 180 rooms. Sixty of them face the sea.",
+         "A third of the rooms: 60 out of 180 face the sea.", "60 / 180 = 0.333333",
+         "A quarter of the rooms: 60 out of 180 face the sea."),
+        ("Ada Voss, born 20 May 1950 in Ulm. On 3 March 1990 she won the Elm Prize.",
+         "She was 39 years old when she won.", "3 March 1990 - 20 May 1950 = 39 years",
+         "She was 40 years old when she won."),
+        ("The gate was shut on 4 June at 22:00. It was opened on 6 June at 07:00.",
+         "The gate was shut for 33 hours.", "6 June 07:00 - 4 June 22:00 = 33 hours",
+         "The gate was shut for 35 hours."),
+        ("On 28 May she left. Ten days later she was back.", "She was back on 7 June.",
+         "28 May + Ten days = 07 June", "She was back on 9 June."),
+        ("The call is at 13:30 UTC. Oslo is on CEST (UTC+2).", "In Oslo the call is at 15:30.",
+         "13:30 + 2:00 = 15:30", "In Oslo the call is at 11:30."),
         ("Speakers: Ann, Bo, Cy", "It has 3 speakers.", "count of items = 3",
          "It has 4 speakers."),
         ("Speakers:\n- Ann Lee\n- Bo Lund\n\nBread:\n- rye", "There are 2 speakers.",
@@ -368,3 +440,38 @@ def test_rounded_shares_invoices_dates_single_things_and_ages(
 ) -> None:
     found = findings(said, (0, len(said)), "", (source,))
     assert [f.status for f in found] == statuses
+
+
+@pytest.mark.parametrize(
+    ("statement", "status"),
+    [
+        ("Two adults and a child pay 31 euros (2 x 13 + 1 x 5).", "computed"),
+        ("Two adults and a child pay 33 euros (2 x 13 + 1 x 5).", "wrong"),
+        ("12 * 5 = 60 euros.", "computed"),
+        ("12 * 5 = 65 euros.", "wrong"),
+        ("It grew by 25 % (from 40 to 50).", "computed"),
+        ("It grew by 20 % (from 40 to 50).", "wrong"),
+        ("The score was 7 (3-1).", None),
+    ],
+)
+def test_a_calculation_that_a_statement_writes_out_is_checked(
+    statement: str, status: Status | None
+) -> None:
+    source = "Adults pay 13 euros, children 5. It was 40 in May and 50 in June. A box of 12 is 5."
+    results = {statement[f.value.start : f.value.end]: f.status for f in found(statement, source)}
+    name = next(
+        (n for n in results if n[:2] in ("31", "33", "60", "65", "25", "20", "7 ", "7")), ""
+    )
+    assert results[name] == status if status else results[name] in ("absent", "open", "wrong")
+
+
+def test_a_phrase_keeps_its_own_number() -> None:
+    source = "Of the eight grey seals in the bay most left in May, but three, the old ones, stayed."
+    results = found("Five of the eight grey seals left in May, the old ones stayed.", source)
+    assert "wrong" not in {f.status for f in results}
+
+
+def test_a_question_states_its_own_numbers() -> None:
+    source = "Adults pay £9, children (4-12) £6. The family ticket (2+2) is £26."
+    question = "What do two children pay?"
+    assert "wrong" not in {f.status for f in found("Two children pay £12.", source, question)}

@@ -1,4 +1,4 @@
-"""Calculations that a statement itself writes out: "44 euros (4 x 8.50 + 2 x 5)"."""
+"""Calculations in a statement: "44 euros (4 x 8.50 + 2 x 5)"."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _SLACK = Fraction(5, 100)  # of a percentage, for rounding
 
 
 def own_result(text: Text, value: Value) -> bool | None:
-    """Return True if a calculation beside ``value`` gives it, False if it gives another amount.
+    """Return True if a calculation next to ``value`` gives it, False if it gives another amount.
 
     Calculations are terms in brackets after the value or before "=", and for a percentage the two
     amounts of "by 20 % (from 60 to 72)". None if there is no such calculation.

@@ -17,6 +17,7 @@ _DAY = 86_400  # seconds
 _YEAR = Fraction(31_557_600)
 _LEAP = 2000  # a year for days and months without one
 #: Offsets of time zones in a text: "CET (UTC+1)".
+_LATER = re.compile(r",? (?:later|after|afterwards|before|earlier|prior|from|ahead)(?![^\W_])")
 _ZERO = re.compile(r" ?(?:UTC|GMT|Z)(?![^\W_])")
 _OFFSET = re.compile(r"(?:UTC|GMT) ?([+\-\N{MINUS SIGN}]) ?(\d{1,2})(?::?(\d\d))?(?!\d)")
 
@@ -38,7 +39,7 @@ def from_dates(
     if value.kind == "time":
         return _in_zone(value, stated, answer, texts)
     if value.kind == "date" and not value.is_year and len(value.dates) == 1:
-        return _moved(value, stated)
+        return _moved(value, stated, texts)
     if value.kind != "duration" or value.amount is None:
         return None
     days = [(s, d) for s in stated if (d := _day(s.value))][:_MAX_DATES]
@@ -61,7 +62,7 @@ def from_dates(
 
 
 def is_exact_age(value: Value, stated: Sequence[Stated]) -> bool:
-    """Return True if ``value`` is an age ("32 years old") that whole dates of the sources decide."""
+    """Return True if ``value`` is an age ("32 years old") that whole dates decide."""
     if value.kind != "duration" or all(r.dimension for r in value.readings):
         return False
     return sum(_day(s.value) is not None and s.value.dates[0][0] is not None for s in stated) > 1
@@ -101,9 +102,16 @@ def _clocks(
             )
 
 
-def _moved(value: Value, stated: Sequence[Stated]) -> str | None:
+def _moved(value: Value, stated: Sequence[Stated], texts: Sequence[str]) -> str | None:
     goal = _date(value.dates[0])
-    lengths = [s for s in stated if s.value.kind == "duration" and _whole_days(s.value)]
+    lengths = [
+        s
+        for s in stated
+        if s.value.kind == "duration"
+        and _whole_days(s.value)
+        and s.where[0] >= 0
+        and _LATER.match(texts[s.where[0]], s.value.end)
+    ]
     if goal is None or not lengths:
         return None
     for s in stated[: 4 * _MAX_DATES]:

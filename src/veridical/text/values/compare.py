@@ -12,7 +12,7 @@ from veridical.text.values.calendar import from_dates, is_exact_age
 from veridical.text.values.comparatives import turned_than
 from veridical.text.values.compute import BESIDE, Operand, Stated, cues_of, derivation, operands_of
 from veridical.text.values.finding import Status, ValueFinding
-from veridical.text.values.listed import counted, line_items, single
+from veridical.text.values.listed import counted, line_items, names_listed, single
 from veridical.text.values.places import Text, mark_of, placed
 from veridical.text.values.sources import SourceValues, ValuePlace, source_values
 from veridical.text.values.value import Value, equal, same_digits, same_noun
@@ -217,6 +217,10 @@ class _Statement:
         derived = self._derive(i, value)
         if derived:
             return self._computed(value, derived)
+        for s, text in enumerate(self.sources.texts):
+            if (place := names_listed(value, text, self.words)) is not None:
+                listed = f"count of names = {value.amount}"
+                return ValueFinding(value, "computed", s, *place, listed)
         rival = self._instead(i, value)
         if _AGE.match(self.text.text, value.end) and (rival is None or not self._aged(rival[0])):
             return ValueFinding(value, "open")  # an age names whom the rest is about
@@ -394,7 +398,8 @@ class _Statement:
                 continue
             if phrase and rival.noun[:5] != here.noun[:5]:
                 continue
-            if not (value.comparable(rival) or here.comparable(rival)):
+            own_kind = not here.dimension and value.comparable(rival)
+            if not (own_kind or here.comparable(rival)):
                 continue
             if rival.start < here.end and here.start < rival.end:
                 continue
@@ -417,6 +422,8 @@ class _Statement:
         """
         if not mine or not other or mine & (self.words | self._asked) or not other <= self.words:
             return False
+        if text.cell(text.starts[i]) is not None:
+            return True
         start, end = text.sentence(text.starts[i])
         return not (_PRONOUN.search(text.text[start:end]) or other & text.stems(start, end))
 

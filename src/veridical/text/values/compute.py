@@ -15,7 +15,7 @@ from veridical.text.values.value import Amount, Value
 _MAX_OPERANDS = 18
 #: Place in its source of every product of a line ("3 x 40.00"), so that products may be added.
 LINE_ITEMS = -10_000
-#: Place of the values that a statement sets beside the one that is derived.
+#: Place of the other values of the statement with the derived one.
 BESIDE = (-3, 0)
 _TOLERANCE = Fraction(1, 1000)
 #: Largest relative error of a rounded result, and of a percentage of two digits: 21.43 as "21 %".

@@ -34,7 +34,7 @@ class _Folding(dict[int, int]):
 
 
 _FOLDING = _Folding()
-#: A raised digit after a number that is no power of ten: the mark of a footnote.
+#: A raised digit after a number other than ten: the mark of a footnote.
 _FOOTNOTE = re.compile(r"(?<=\d)(?<!10)[¹²³⁴-⁹]+")
 #: Emphasis of Markdown, at the edges of words: "2 * 3", "10**6" and "snake_case" stay.
 _EMPHASIS = re.compile(

@@ -36,6 +36,9 @@ _NUMBER_OF = re.compile(
 _TIMES = re.compile(r" ?[x×*@] ?(?:[^\W\d_][^\n\d]{0,60}?[(,:] ?)?")
 _MAX_ITEMS = 12  # of an invoice
 _ITEM = 9.0  # weight of an item as an operand: before any other
+_NAME = r"[A-Z][^\W\d_]+(?: [A-Z][^\W\d_]+){0,2}"
+_NAME_LIST = re.compile(rf"{_NAME}(?:, {_NAME}){{1,19}},? (?:and|und|et|y|&) {_NAME}")
+_MIN_NAMES = 3
 _BULLET = re.compile(r"[^\S\n]*(?:[-*•]|\d{1,2}[.)]) [^\n]+(?:\n|$)")
 _LIST_END = re.compile(r"(?<![A-Z])(?<!Dr|Mr|Ms|St)(?<!Mrs)[.;!?](?=\s|$)|[\n\]}]")
 _BRACKETS = re.compile(r"\([^()]{0,80}\)")
@@ -104,6 +107,21 @@ def counted(value: Value, statement: str, texts: Sequence[Text]) -> ValueFinding
                 return place._replace(computed=f"count of {found.what} = {found.number}")
             if counting and counting[1] and found.sure:
                 return place._replace(status="wrong")
+    return None
+
+
+def names_listed(value: Value, text: Text, about: frozenset[str]) -> tuple[int, int] | None:
+    """Return the place of a list of as many names as ``value`` counts, in a sentence with a stem
+    of ``about``.
+
+    Example: "in English, Polish, Finnish and Korean" for "four languages".
+    """
+    if value.amount is None or value.amount < _MIN_NAMES or not value.noun:
+        return None
+    for match in _NAME_LIST.finditer(text.text):
+        number = len(_BETWEEN.split(match[0]))
+        if number == value.amount and text.stems(*text.sentence(match.start())) & about:
+            return match.span()
     return None
 
 

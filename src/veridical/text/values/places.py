@@ -303,7 +303,7 @@ class Text:
         if cell is not None:
             words = self._words_of(cell.row) | self._words_of(cell.header)
             words |= self.stems(cell.start, cell.end)
-            return Owner(words, words, frozenset())
+            return Owner(words, words, self._words_of(cell.name))
         start, end = self.sentence(value.start)
         near = self.clause(i, start, end)
         return Owner(self.held(*near, i), self.held(start, end, i), self.names(start, end))

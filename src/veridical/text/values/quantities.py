@@ -25,6 +25,7 @@ from veridical.text.values.value import Amount, Bound, Kind, Value
 from veridical.text.values.words import SPELT, VULGAR
 
 LOOK_BACK = 28  # characters before a number that may qualify it
+_LOOK_BACK_FOR_BOUND = 40
 SPELT_WORDS = "|".join(
     f"{first}(?:{'|'.join(w[1:] for w in sorted(SPELT, key=len, reverse=True) if w[0] == first)})"
     for first in sorted({w[0] for w in SPELT})
@@ -61,7 +62,10 @@ _LESS = re.compile(
     r"unter|weniger als|höchstens|bis zu|moins de|menos de)(?: an?)? $|[<≤] ?$"
 )
 _NOT_BEFORE = re.compile(
-    r"(?:(?<![^\W_])(?:not|never|no|cannot)|n't)(?: [a-z]+){0,3} (?:more|over|longer|above|"
+    # "do not use for more than 7 days", not "has not been seen for more than 60 years"
+    r"(?<![^\W_])(?:(?:not|never|no|cannot|n't)(?: [a-z]+)?|"
+    r"(?:(?:do|must|should|may|can) not|(?:don|mustn|shouldn|can)'t|never|cannot)(?: [a-z]+){2,3}) "
+    r"(?:more|over|longer|above|"
     r"exceed|greater|higher|less|fewer)[a-z]*(?: than)? $"
 )
 _BOUND_AFTER = re.compile(
@@ -98,11 +102,11 @@ _SCALE_NAMES = {
 _MONEY_SCALES = {"t": 10**3, "k": 10**3, "m": 10**6, "mn": 10**6, "mio": 10**6} | dict.fromkeys(
     ("bn", "mrd"), 10**9
 )
-#: Text before a bare number: a key or a bracket that ends in its unit, as in "timeout_s: 30",
-#: "readTimeoutMs = 500" and "(ms, default 2000)".
+#: Text before a bare number, with its unit: "timeout_s: 30", "(ms, default 2000)"; and in camel
+#: case: "readTimeoutMs = 500".
 _KEY_UNIT = re.compile(
-    r"(?:_(ms|s|secs?|seconds|mins?|minutes|h|hrs|hours|days|weeks|months|years|[kmg]b|bytes|kg|g|"
-    r"km|cm|mm|pct|percent|eur|usd|gbp|chf)[\"']? ?[:=] ?[\"']?"
+    r"(?:_(ms|s|secs?|seconds|mins?|minutes|h|hrs|hours|days|weeks|months|years|[kmg]b|bytes|kg|m?g|ml|"
+    r"km|cm|mm|m2|pct|percent|eur|usd|gbp|chf)[\"']? ?[:=] ?[\"']?"
     r"|\((ms|s|seconds|minutes|hours|days)[,;] default:? )$"
 )
 _CAMEL_UNIT = re.compile(
@@ -230,7 +234,7 @@ class Quantities:
         """Return True for an approximate value, and the side of a bound."""
         if after := _BOUND_AFTER.match(self.low, end):
             return False, ">" if after[1] else "<"
-        head = self.low[max(0, start - LOOK_BACK) : start]
+        head = self.low[max(0, start - _LOOK_BACK_FOR_BOUND) : start]
         if not head or head[-1] not in " ~≈∼±<>≥≤":
             return False, ""
         if negated := _NOT_BEFORE.search(head):
@@ -475,14 +479,12 @@ class Quantities:
             written=_written(numeral),
         )
 
-    def _unit_before(
-        self, start: int, amounts: Sequence[Fraction], step: Fraction
-    ) -> list[Amount]:
+    def _unit_before(self, start: int, amounts: Sequence[Fraction], step: Fraction) -> list[Amount]:
         """Return readings of a bare number in the unit that a key before it names, or as an age."""
         head = self.low[max(0, start - LOOK_BACK) : start]
         if _AGE_BEFORE.search(head):
             unit = UNITS["years"]
-        elif head[-1:] in ' :="\'':
+        elif head[-1:] in " :=\"'":
             found = _KEY_UNIT.search(head) or _CAMEL_UNIT.search(
                 self.text[max(0, start - LOOK_BACK) : start]
             )

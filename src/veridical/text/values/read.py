@@ -51,6 +51,14 @@ _HOUR_RANGE = re.compile(
     r"(\d{1,2})(?: ?- ?| to | and | until | bis )"
     r"(?=\d{1,2}(?:[:.]\d\d)? ?(?:[ap]\.? ?m(?![^\W_])|uhr))"
 )
+#: A telephone number with its country, or with a leading 0, or as "555-123-4567".
+_PHONE_ABROAD = re.compile(r"\d{1,3}(?:[ ./-]?(?:\(\d{1,5}\)|\d{1,12})){1,6}(?![\w])")
+_PHONE = re.compile(
+    r"(?!\d\d \d\d \d{4}(?!\d)|\d{4}-\d{4}(?!\d))0\d{1,5}\)?(?: ?[/-] ?| )\d{2,8}"
+    r"(?:[ -]\d{2,6}){0,4}(?![\w.,/:-]\d|[\w%])"
+    r"|\d{3}\)?[ -]\d{3}-\d{4}(?![\w-])"
+)
+_MIN_PHONE_DIGITS, _MAX_PHONE_DIGITS, _PHONE_KEY_DIGITS = 7, 15, 7
 _MAX_GAP = 60  # characters between numbers that may share a unit
 _ENDS_CLAUSE = re.compile(r" ?(?:[.,;:!?)]|$|and |in |for |from )")
 
@@ -120,6 +128,8 @@ class _Reader(Combined):
             special = self._attached(at, before)
             if special is not None:
                 return special
+        if phone := self._phone(at, before):
+            return phone
         head = low[max(0, at - LOOK_BACK) : at]
         if (not before or before in " \n*#>|(") and (marker := self._enumerator(at, head)):
             return marker
@@ -156,6 +166,17 @@ class _Reader(Combined):
         if ident := self._identifier(at):
             return ident
         return self._quantities(at)
+
+    def _phone(self, at: int, before: str) -> list[Value]:
+        """Parse a telephone number, keyed by its last digits: "+44 1632 960471"."""
+        match = _PHONE_ABROAD.match(self.low, at) if before == "+" else _PHONE.match(self.low, at)
+        if match is None:
+            return []
+        digits = re.sub(r"\D", "", match[0])
+        if not _MIN_PHONE_DIGITS <= len(digits) <= _MAX_PHONE_DIGITS:
+            return []
+        key = f"tel{digits[-_PHONE_KEY_DIGITS:]}"
+        return [Value(at - (before == "+"), match.end(), "identifier", key=key)]
 
     def _plain_cell(self, at: int) -> list[Value]:
         """Parse a number that fills a table cell without another reading."""

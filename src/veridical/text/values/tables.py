@@ -48,7 +48,10 @@ _CONTAINERS = frozenset(
 
 
 class Cell(NamedTuple):
-    """A cell or leaf at ``[start:end]``, with row or object labels and header or path."""
+    """A cell or leaf at ``[start:end]``, with row or object labels and header or path.
+
+    ``name`` is the first label of its row, if that is in another cell.
+    """
 
     start: int
     end: int
@@ -57,6 +60,7 @@ class Cell(NamedTuple):
     table: int = 0
     line: int = 0
     column: int = 0
+    name: str = ""
 
 
 def cells_of(text: str) -> tuple[Cell, ...]:
@@ -156,8 +160,8 @@ def _table(
     if mark == GAP:
         if any(len(spans) != len(block[1][1]) for _, spans in block[1:]):
             return []
-        line = text[offset : offset + header[-1][1]]
-        header = header_spans(line, [spans for _, spans in block[1:]])
+        heading = text[offset : offset + header[-1][1]]
+        header = header_spans(heading, [spans for _, spans in block[1:]])
         width = len(header)
     headers = [text[offset + s : offset + e].strip(' "') for s, e in header]
     if sum(1 for h in headers if _NUMERIC.fullmatch(h)) > width / 2:
@@ -173,10 +177,13 @@ def _table(
             labels = [0]
         names = {i: _named(texts[i], headers[i] if i < len(headers) else "") for i in labels}
         row = " ".join(names.values())[:_MAX_ROW_WORDS]
+        first = names[labels[0]] if labels else ""
         for i, (s, e) in enumerate(spans):
-            name = headers[i] if i < len(headers) else ""
+            head = headers[i] if i < len(headers) else ""
             own = " ".join(n for j, n in names.items() if j != i)[:_MAX_ROW_WORDS]
-            cells.append(Cell(at + s, at + e, own if i in labels else row, name, table, line, i))
+            name = first if labels and i != labels[0] else ""
+            words = own if i in labels else row
+            cells.append(Cell(at + s, at + e, words, head, table, line, i, name))
     return cells
 
 
@@ -233,7 +240,8 @@ def _json(text: str) -> list[Cell]:
                 for i in leaves:
                     cell = cells[i]
                     words = "" if name.lower() in _CONTAINERS else _spaced(name)
-                    cells[i] = cell._replace(row=f"{above} {labels} {words}".strip())
+                    first = strings[0] if token == "}" and strings else ""
+                    cells[i] = cell._replace(row=f"{above} {labels} {words}".strip(), name=first)
                 # an object of attributes passes its names to its parent
                 if len(stack) > 1 and strings and token == "}" and name:
                     stack[-1][1].extend(strings[:2])
