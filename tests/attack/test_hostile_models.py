@@ -64,14 +64,15 @@ def outcome(path: Path) -> str | None:
 def test_every_key_with_every_kind_of_value(kind: str, tmp_path: Path) -> None:
     count = read_anyway = 0
     keys = metadata(kind)
+    values = VALUES if kind == "llama" else VALUES[::3]  # the same reader
     size = len(keys["tokenizer.ggml.tokens"])
     for key in keys:
-        for value in VALUES:
+        for value in values:
             path = save(tmp_path / f"{count}.gguf", kind, sized=size, **{key: value})
             read_anyway += outcome(path) is None
             path.unlink()
             count += 1
-    assert count == len(keys) * len(VALUES) and read_anyway < count / 2
+    assert count == len(keys) * len(values) and read_anyway < count / 2
 
 
 def test_bytes_that_are_flipped(tmp_path: Path) -> None:

@@ -12,11 +12,11 @@ from veridical.text.values.calendar import from_dates, is_exact_age
 from veridical.text.values.comparatives import turned_than
 from veridical.text.values.compute import BESIDE, Operand, Stated, cues_of, derivation, operands_of
 from veridical.text.values.finding import Status, ValueFinding
+from veridical.text.values.groups import other_group
 from veridical.text.values.listed import counted, line_items, names_listed, single
 from veridical.text.values.places import Text, mark_of, placed
 from veridical.text.values.sources import SourceValues, ValuePlace, source_values
 from veridical.text.values.value import Value, equal, same_digits, same_noun
-from veridical.text.values.weekdays import days_in, days_of
 
 _MAX_VALUES = 100  # of a statement; a longer one is compared in pieces
 _MAX_LENGTH = 2_000  # characters
@@ -35,7 +35,8 @@ _OWN = 5.0  # weight of such an operand: before those of the sources
 _NONE: frozenset[str] = frozenset()
 _MAX_AMBIGUOUS_NUMBER = 4  # numbers in words up to this are often not figures
 _CONTRAST = re.compile(
-    r"(?<![^\W_])(?:unlike|than|compared|versus|vs|instead|rather|other|not|both|respectively)"
+    r"(?<![^\W_])(?:unlike|than(?! [$€£]?\d)|compared|versus|vs|instead|rather|other|not|both|"
+    r"respectively)"
     r"(?![^\W_])",
     re.I,
 )
@@ -201,7 +202,7 @@ class _Statement:
             owner = self._owner(i)
             owned = self._rival_owner(i, places, owner)
             if owned is not None:
-                derived = self._derive(i, value)
+                derived = None if self._grouped(i, places, owned) else self._derive(i, value)
                 if derived:
                     return self._computed(value, derived)
                 return self._at(value, "wrong", owned)
@@ -390,7 +391,7 @@ class _Statement:
                     and not (in_record and lost & context)
                 )
                 or self._other_name(text, place.at, home.names & lost, theirs.names & gained)
-                or self._other_day(at, text, place.at, j)
+                or self._grouped(at, [place], ValuePlace(place.source, j))
             ):
                 continue
             rival = text.values[j]
@@ -406,15 +407,15 @@ class _Statement:
             return ValuePlace(place.source, j)
         return None
 
-    def _other_day(self, at: int, text: Text, i: int, j: int) -> bool:
-        """Return True if value ``at`` is for the weekdays of ``j`` in a source, not of ``i``."""
-        said, asked = days_in(self.string), days_in(self.question.text if self.question else "")
-        if not said and not asked:
-            return False
-        alone = not said or len(self.indices) == 1
-        wanted = days_of(self.text, at) or (alone and (said or asked)) or frozenset()
-        mine, other = days_of(text, i), days_of(text, j)
-        return bool(wanted and mine) and wanted <= other and not wanted & mine
+    def _grouped(self, at: int, places: list[ValuePlace], rival: ValuePlace) -> bool:
+        """Return True if value ``at`` is for the days or ages of ``rival``, not of ``places``."""
+        question = self.question.text if self.question else ""
+        text, span = self.sources.texts[rival.source], (self.start, self.end)
+        return any(
+            other_group(self.text, span, at, question, text, place.at, rival.at)
+            for place in places
+            if place.source == rival.source
+        )
 
     def _other_name(self, text: Text, i: int, mine: frozenset[str], other: frozenset[str]) -> bool:
         """Return True if the statement names only the rival's owner, ``other``, and not
