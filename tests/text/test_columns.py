@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from veridical.text.columns import column_spans, header_spans
+from veridical.text.columns import column_spans, groups_thousands, header_spans
 from veridical.text.structure.reading import read_structure
+from veridical.text.values.places import placed
 
 PLAN = (
     "Winter timetable\nNo  Train        From    Dep      Days\n"
@@ -36,6 +37,13 @@ def test_such_tables_are_read_row_by_row() -> None:
     texts = [row.text for row in found.blocks[0].rows]
     assert any("RE 5 north" in t and "06:40" in t and "daily" in t for t in texts)
     assert "Winter" not in " ".join(texts)
+
+
+def test_commas_of_thousands_are_no_borders_of_cells() -> None:
+    text = "Total assets: 402,115\nLong-term debt: 96,500\nEquity: 187,320"
+    assert all(groups_thousands(line) for line in text.split("\n"))
+    assert not groups_thousands("Heron,4,120") and not groups_thousands("12,400")
+    assert [text[v.start : v.end] for v in placed(text).values] == ["402,115", "96,500", "187,320"]
 
 
 def test_lines_of_different_widths_are_no_table() -> None:

@@ -98,6 +98,7 @@ def test_labels_headings_and_first_words_of_lines_are_no_names() -> None:
     assert shown("- **Supplier:** Elm Print Works") == [("name", "Elm Print Works")]
     assert shown("**Issue Date:** unknown") == []
     assert shown("### Storage") == []
+    assert ("name", "Clause") not in shown("Then Clause 7 applies.")
     assert shown("Come to Ulm.\n🐕 Bring a dog") == [("name", "Ulm")]
     assert shown("Then ask Ann Lee: she knows.") == [("name", "Ann Lee")]
 

@@ -8,9 +8,19 @@ from collections.abc import Sequence
 #: Delimiter of such columns, as others have "|" or a tab.
 GAP = "  "
 _GAP = re.compile(r"(?<=[^\s.!?:;,]) {2,}(?=\S)")
+_THOUSANDS = re.compile(r"(?<![\d,.])\d{1,3}(?:,\d{3})+(?![\d,])")
 _WORD = re.compile(r"\S+")
 _MIN_COLUMNS = 3
 _MAX_LINE = 400  # characters
+
+
+def groups_thousands(line: str) -> bool:
+    """Return True if all commas of a line with letters are in numbers: "Total: 18,240".
+
+    >>> groups_thousands("Total: 18,240"), groups_thousands("Heron,120"), groups_thousands("4,120")
+    (True, False, False)
+    """
+    return "," not in _THOUSANDS.sub("", line) and any(map(str.isalpha, line))
 
 
 def column_spans(line: str) -> list[tuple[int, int]]:

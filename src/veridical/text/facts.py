@@ -94,6 +94,7 @@ class Facts:
             date = value.kind in ("date", "time") or year
             figures.append(Fact("date" if date else "number", value.start, value.end, value))
         starts = [f.start for f in figures]
+        numbered = {v.start for v in self.values if v.label}  # "Clause 7" is no name
         low, text = self._low, self.text
         capital = [i for i, (s, _) in enumerate(spans) if text[s] != low[s] and i not in taken]
         facts: list[list[Fact]] = []
@@ -112,7 +113,7 @@ class Facts:
             for name in self._names(inside, opening, stop):
                 words = name.content
                 assert isinstance(words, tuple)
-                if self._labels(name):
+                if self._labels(name) or (len(words) == 1 and name.end + 1 in numbered):
                     continue
                 if len(words) == 1 and (
                     (name.start == spans[opening][0] and not whole) or self._opens_line(name)

@@ -83,7 +83,7 @@ _SPACE = re.compile(r"\s{1,3}")
 _BARE = re.compile(
     r"[\s*_#>\"'“`(]{0,8}(?:i'm|i am|we're|we are) (?:(?:so|very|really) )?"
     r"(?:afraid|sorry|glad|happy|pleased)"
-    r"(?: to (?:say|report|tell you|inform you))? (?=\w)",
+    r"(?: to (?:say|report|tell you|inform you)| (?:not|so) [–—-])? (?=\w)",
     re.IGNORECASE,
 )
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import Literal, NamedTuple
 
-from veridical.text.columns import GAP, column_spans, header_spans
+from veridical.text.columns import GAP, column_spans, groups_thousands, header_spans
 
 MAX_COLUMNS = 256
 
@@ -142,7 +142,7 @@ def _delimiter(text: str, line: tuple[int, int]) -> str:
         return ""
     if ";" in bare:
         return ";"
-    return "," if "," in bare else ""
+    return "," if "," in bare and not groups_thousands(bare) else ""
 
 
 def _line_table(text: str, lines: list[tuple[int, int]], mark: str) -> Iterator[TextTable]:

@@ -17,7 +17,7 @@ _DAY = 86_400  # seconds
 _YEAR = Fraction(31_557_600)
 _LEAP = 2000  # a year for days and months without one
 #: Offsets of time zones in a text: "CET (UTC+1)".
-_LATER = re.compile(r",? (?:later|after|afterwards|before|earlier|prior|from|ahead)(?![^\W_])")
+_LATER = re.compile(r",? (?:later|after|afterwards|before|earlier|prior|from|ahead|net)(?![^\W_])")
 _ZERO = re.compile(r" ?(?:UTC|GMT|Z)(?![^\W_])")
 _OFFSET = re.compile(r"(?:UTC|GMT) ?([+\-\N{MINUS SIGN}]) ?(\d{1,2})(?::?(\d\d))?(?!\d)")
 

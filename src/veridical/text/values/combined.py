@@ -12,8 +12,10 @@ from veridical.text.values.quantities import LABEL, LOOK_BACK, SPELT_WORDS, Quan
 from veridical.text.values.value import Amount, Kind, Value
 
 _RANGE = re.compile(r"( ?- ?| to | bis | through | until | till | à | and )")
+#: A dash between parts of a sentence: "line 2 — 9 October" is no range.
+_ASIDE = re.compile(r" \N{EM DASH} ")
 _PAIR_BARE = re.compile(r"(\d{1,4}) ?([-:/]) ?(\d{1,4})(?![\d\w%°/:]|[.,-]\d)")
-_COMPOUND_JOINT = re.compile(r",? and | ")
+_COMPOUND_JOINT = re.compile(r",? and |,? ")
 _COORDINATE = re.compile(r" ?°? ?([nsewo])(?![^\W_])")
 _BETWEEN = re.compile(r"(?<![^\W_])between (?:[$€£¥] ?)?$")
 _FROM = re.compile(r"(?<![^\W_])(?:from|von) (?:[$€£¥] ?|(?:usd|eur|gbp) )?$")
@@ -106,7 +108,9 @@ class Combined(Quantities):
         """Parse "3-1", "120/80", "1:3": ordered pairs; "3-5" may also be a range."""
         low = self.low
         match = _PAIR_BARE.match(low, at)
-        if match is None:
+        if match is None or _ASIDE.match(self.written, match.end(1)):
+            return []
+        if low.startswith(": ", match.end(1)):  # "Serves 4: 2 leeks"
             return []
         start, sign, currency = self._before(at)
         if currency:
@@ -201,6 +205,8 @@ class Combined(Quantities):
         if low[end : end + 1] not in (" ", "-", "/", ":"):
             return []
         match = _RANGE.match(low, end)
+        if match and _ASIDE.match(self.written, end):
+            match = None
         if match:
             joint = match[1].strip()
             head = low[max(0, first.start - 12) : first.start]

@@ -14,6 +14,7 @@ from veridical.text.values.compute import BESIDE, Operand, Stated, cues_of, deri
 from veridical.text.values.finding import Status, ValueFinding
 from veridical.text.values.groups import other_group
 from veridical.text.values.listed import counted, line_items, names_listed, single
+from veridical.text.values.numbered import numbered
 from veridical.text.values.places import Text, mark_of, placed
 from veridical.text.values.sources import SourceValues, ValuePlace, source_values
 from veridical.text.values.value import Value, equal, same_digits, same_noun
@@ -40,7 +41,6 @@ _CONTRAST = re.compile(
     r"(?![^\W_])",
     re.I,
 )
-_TWO_WORDS = re.compile(r"[ -][^\W\d_]+[ -][^\W\d_]+(?![^\W_])")
 _PRICE = re.compile(r"(?<![^\W_])(?:cost|price|pay|paid|kost|preis|coût|cuest)", re.I)
 _AGE = re.compile(r"-olds?(?![^\W_])", re.I)
 _PRONOUN = re.compile(r"(?<![^\W_])(?:he|she|they|his|her|their|who|whose)(?![^\W_])", re.I)
@@ -74,13 +74,6 @@ def findings(
     for piece in _pieces(text, *sentence):
         found += _Statement(text, piece, question, sources).findings()
     return found
-
-
-def _phrase(text: Text, value: Value) -> frozenset[str]:
-    """Return the two content words after a count as one phrase, or nothing."""
-    words = _TWO_WORDS.match(text.low, value.end) if value.noun else None
-    stems = text.stems(*words.span()) if words else _NONE
-    return frozenset([words[0].strip()]) if words and len(stems) == 2 else _NONE
 
 
 def _pieces(text: Text, start: int, end: int) -> list[tuple[int, int]]:
@@ -208,6 +201,8 @@ class _Statement:
                 return self._at(value, "wrong", owned)
             best = max(places, key=lambda p: self._affinity(p, owner))
             return self._at(value, "found", best)
+        if (number := numbered(value, self.text, self.sources.texts)) is not None:
+            return number
         if value.kind == "ordinal" and value.spelt:
             rival = self._instead(i, value)
             return self._at(value, "wrong", rival[0]) if rival else ValueFinding(value, "open")
@@ -377,7 +372,7 @@ class _Statement:
         here = text.values[place.at]
         context = owner | (self._asked if len(owner) < 2 else frozenset())
         unlabelled = (cell := text.cell(here.start)) is not None and not cell.row.strip()
-        phrase = _phrase(self.text, value) & _phrase(text, here)  # "nine heron species" in both
+        phrase = self.text.phrase(value) & text.phrase(here)  # "nine heron species" in both
         # in a record, words of its other fields are among those of the owner
         in_record = self.text.cell(value.start) is not None
         for j in self._rivals(text, place.at):
@@ -515,7 +510,7 @@ class _Statement:
 
     def _announced(self, value: Value, place: ValuePlace) -> bool:
         """Return True if the statement announces an operation that the source lacks there."""
-        mine = cues_of(self.string) - {"count", "product", "quotient"}
+        mine = cues_of(self.string) - {"count", "product", "quotient", "shift"}
         text = self.sources.texts[place.source]
         start, end = text.sentence(self.sources.value(place).start)
         claimed = {"sum", "mean"} | ({"change"} if value.kind == "percent" else set())

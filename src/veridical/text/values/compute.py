@@ -69,6 +69,8 @@ CUES: dict[str, re.Pattern[str]] = {
         r"cheaper|reduc\w+|cut|discount|stieg|sank|gestiegen|gesunken|hausse|baisse|goes",
         "rest": r"rest|remain\w*|others?|not|no|without|except|against|didn't|übrigen",
         "mean": r"averag\w+|mean|durchschnitt\w*|im schnitt|moyenne|promedio|typical\w*",
+        "shift": r"later|earlier|after|before|ahead|behind|tak(?:es?|ing)|took|lasts?|lasted|"
+        r"arriv\w+|reach\w+|ends?|until|local|ago|since|old|aged|später|früher|nach|vor",
         "count": r"there (?:are|is|were|was)|numbers?|list\w*|how many|count\w*|has|have|had|"
         r"includ\w+|contain\w*|all|of (?:them|the)",
     }.items()
@@ -263,13 +265,14 @@ def _derived(
     specific = significant(value) >= _MIN_SIGNIFICANT_DIGITS
     measured = target.dimension not in ("", "year")
     slack = _TOLERANCE * abs(goal) if goal.denominator != 1 else Fraction(0)
-    if value.approx:
+    approx = value.approx and target.dimension not in ("clock", "year")
+    if approx:
         slack = abs(goal) * _COARSE
     if target.step and target.dimension in _ROUNDED:
         share = significant(value) > 1 and target.dimension in ("share", "points")
         slack = max(slack, min(target.step, abs(goal) * (_COARSE_SHARE if share else _COARSE)))
     aim = _Goal.of(goal, slack)
-    if value.approx:
+    if approx:
         operands = [
             o
             for o in operands
@@ -285,7 +288,7 @@ def _derived(
     if target.dimension == "points":
         same = [o for o in operands if o.dimension in ("share", "points")]
     if target.dimension in ("year", "clock"):
-        return _moved(target, operands)
+        return _moved(target, operands, "shift" in cues)
     for item in same:
         if item.where[1] == LINE_ITEMS and aim.hit(item.amount):
             return f"{item.text} = {_written(value)}"
@@ -329,6 +332,10 @@ def _derived(
                 if b.dimension == "" and b.amount > 1 and _divided(a, b, aim):
                     return f"{a.text} / {b.text} = {_written(value)}"
     return None
+
+
+def _same_things(a: Value, b: Value) -> bool:
+    return bool(a.noun) and a.noun[:4] == b.noun[:4]
 
 
 def _times(a: Operand, b: Operand, aim: _Goal) -> bool:
@@ -403,7 +410,7 @@ def _products(
                 if b.dimension == "time" and aim.hit(a.amount * b.amount / length):
                     return f"{a.text} * {b.text} = {_written(value)}"
         for f in small:
-            if not target.dimension and not specific:
+            if not target.dimension and not specific and not _same_things(value, a.value):
                 break
             if f.amount != 1 and (_times(a, f, aim) or _divided(a, f, aim)):
                 sign = "*" if _times(a, f, aim) else "/"
@@ -426,7 +433,9 @@ def _products(
                     return f"{s.text} {word} {a.text} = {_written(value)}"
     if "product" in cues:  # scaled: "for ten" from a recipe for four
         for a in operands:
-            if a.dimension != target.dimension or not target.dimension:
+            if a.dimension != target.dimension:
+                continue
+            if not target.dimension and not _same_things(value, a.value):
                 continue
             for n in small:
                 for m in counts:
@@ -552,8 +561,11 @@ def _spans(value: Value, target: Amount, operands: Sequence[Operand], aim: _Goal
     return None
 
 
-def _moved(target: Amount, operands: Sequence[Operand]) -> str | None:
-    """Derive a year or time of day from another one and a duration."""
+def _moved(target: Amount, operands: Sequence[Operand], announced: bool) -> str | None:
+    """Derive a year or time of day from another one and a duration.
+
+    Both are in one sentence, unless the statement announces a change or has one of them.
+    """
     goal = target.low
     shown = str(goal) if target.dimension == "year" else f"{int(goal) // 60}:{int(goal) % 60:02d}"
     unit = Fraction(31_557_600) if target.dimension == "year" else Fraction(60)
@@ -562,6 +574,8 @@ def _moved(target: Amount, operands: Sequence[Operand]) -> str | None:
             continue
         for b in operands:
             if b.dimension != "time" or b.amount < unit / 2:
+                continue
+            if not announced and a.where != b.where and BESIDE not in (a.where, b.where):
                 continue
             length = b.amount / unit
             later, earlier = a.amount + length, a.amount - length

@@ -34,11 +34,11 @@ def other_group(
     """
     if _is_age(mine, at):
         return False
-    said = mine.text[slice(*span)]
-    alone = len(mine.within(*span)) == 1
-    days, asked = days_in(said), days_in(question)
-    if days or asked:
-        wanted = days_of(mine, at) or ((not days or alone) and (days or asked)) or frozenset()
+    said, asked = days_in(mine.text[slice(*span)]), days_in(question)
+    if said or asked:
+        wanted = days_of(mine, at)
+        if not wanted and (not said or len(mine.within(*span)) == 1):
+            wanted = said or asked
         if _elsewhere(wanted, days_of(theirs, i), days_of(theirs, j)):
             return True
     if _DOSED.search(theirs.low):

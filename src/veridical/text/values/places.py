@@ -33,6 +33,7 @@ _CLAUSE_END = re.compile(
     r"against|versus|vs)(?![^\W_])",
     re.I,
 )
+_TWO_WORDS = re.compile(r"[ -][^\W\d_]+[ -][^\W\d_]+(?![^\W_])")
 _TAG = re.compile(r"</?[a-zA-Z][^<>]{0,200}>")
 _MAX_KEY = 80  # characters before a value that may be its key
 _KEY_LINE = re.compile(r"[\s*#-]*[^\n:]{1,60}: *['\"]?")
@@ -224,6 +225,13 @@ class Text:
                 if not first or (following[:1] == " " and following[1:].isupper()):
                     yield from _stems_of(lowered(word))
             first = False
+
+    def phrase(self, value: Value) -> frozenset[str]:
+        """Return the two content words after a count as one phrase, or nothing."""
+        words = _TWO_WORDS.match(self.low, value.end) if value.noun else None
+        if words is None or len(self.stems(*words.span())) != 2:
+            return frozenset()
+        return frozenset([words[0].strip()])
 
     def cell(self, at: int) -> Cell | None:
         """Return the table cell or JSON leaf around offset ``at``."""

@@ -64,9 +64,9 @@ _LESS = re.compile(
 _NOT_BEFORE = re.compile(
     # "do not use for more than 7 days", not "has not been seen for more than 60 years"
     r"(?<![^\W_])(?:(?:not|never|no|cannot|n't)(?: [a-z]+)?|"
-    r"(?:(?:do|must|should|may|can) not|(?:don|mustn|shouldn|can)'t|never|cannot)(?: [a-z]+){2,3}) "
+    r"(?:(?:do|must|should|may|can) not|(?:don|mustn|shouldn|can)'t|never|cannot)(?: [a-z]+){1,3}) "
     r"(?:more|over|longer|above|"
-    r"exceed|greater|higher|less|fewer)[a-z]*(?: than)? $"
+    r"exceed|beyond|greater|higher|less|fewer)[a-z]*(?: than)? $"
 )
 _BOUND_AFTER = re.compile(
     r",? (?:(at the (?:earliest|(?:very )?least)|or (?:more|longer|over|above|older|later)|minimum|"
@@ -81,6 +81,11 @@ _PHRASE_STARTS = frozenset(p[0] for p in PHRASES)
 _MONEY_PHRASE = re.compile(
     rf"[ -]({'|'.join(re.escape(p) for p in sorted(CURRENCY_PHRASES, key=len, reverse=True))})"
     r"(?![^\W_])"
+)
+#: A unit of time after an adjective: "five unused days".
+_ATTRIBUTED = re.compile(
+    r" (?:unused|full|whole|entire|consecutive|calendar|additional|extra|further|paid|straight) "
+    r"((?:minute|hour|day|week|month|year)s?)(?![^\W_])"
 )
 _MONEY_STARTS = frozenset(p[0] for p in CURRENCY_PHRASES)
 #: Text after figures: scale and currency, as in "6.0 m€" and "85 TEUR".
@@ -223,6 +228,7 @@ class Quantities:
     """Parser of quantities."""
 
     def __init__(self, text: str) -> None:
+        self.written = text
         self.text = folded(text)
         self.low = lowered(self.text)
 
@@ -257,6 +263,9 @@ class Quantities:
         start = end + (nextchar in " -")
         if low[start : start + 1] in _PHRASE_STARTS and (phrase := _PHRASE.match(low, end)):
             return PHRASES[phrase[1]], phrase[1], "", phrase.end()
+        if attributed := _ATTRIBUTED.match(low, end):
+            name = attributed[1]
+            return UNITS[name], name, "", attributed.end()
         if low[start : start + 1] in _MONEY_STARTS and (money := _MONEY_PHRASE.match(low, end)):
             return None, money[1], CURRENCY_PHRASES[money[1]], money.end()
         match = _UNIT.match(text, end)
@@ -340,7 +349,10 @@ class Quantities:
             )
             currency = CURRENCIES[scaled[2] or scaled[4]]
             return Quantity(start, scaled.end(), numeral, sign, None, "", currency, scaled.end())
-        unit, name, after, end = self._unit(numeral.end, numeral.spelt)
+        bracketed = low[start - 1 : start] == "(" and low[numeral.end : numeral.end + 1] == ")"
+        unit, name, after, end = self._unit(numeral.end + bracketed, numeral.spelt)
+        if bracketed and unit is None:  # not "sixty (60) days"
+            after, end = "", numeral.end
         if (
             numeral.share
             and unit is None

@@ -44,6 +44,7 @@ _DATE_HINT = re.compile(
 )
 _SLASHED = re.compile(r"(?<![\d/.])(\d{1,2})/(\d{1,2})(?:/\d{2,4})?(?![\d/])")
 _SCORE = re.compile(r"(\d{1,2}):(\d\d)")
+_LENGTH = re.compile(r"(\d{1,2}):(\d\d):(\d\d)")
 _FEET = re.compile(r"(\d{1,2}) ?(?:'|ft\.?|feet) ?(\d{1,2})(?: ?(?:\"|''|in\b|inches))?(?![\d\w])")
 _OF_QUANTITY = re.compile(r" (?:an?|the) ")
 _HALF_OF = re.compile(r" (?:of|the|all|its|their|his|her|our|as)(?![^\W_])|[.,;:!?)]|$")
@@ -305,6 +306,10 @@ class _Reader(Combined):
         parts: tuple[Fraction, ...] = ()
         if score := _SCORE.fullmatch(low, at, end):
             parts = Fraction(int(score[1])), Fraction(int(score[2]))
+        elif length := _LENGTH.fullmatch(low, at, end):  # also of a race
+            hours, minutes, seconds = (int(n) for n in length.groups())
+            total = Fraction(hours * 3600 + minutes * 60 + seconds)
+            readings = (*readings, Amount("time", total, total))
         values = [self._with_cues(Value(at, end, "time", readings, parts=parts))]
         if match := re.compile(r" ?(?:-|to|until|till|bis) ?(?=\d)").match(low, end):
             after = clock_at(low, match.end())

@@ -6,7 +6,7 @@ import html
 import re
 from typing import NamedTuple
 
-from veridical.text.columns import GAP, column_spans, header_spans
+from veridical.text.columns import GAP, column_spans, groups_thousands, header_spans
 
 _MAX_COLUMNS = 64
 _MAX_ROW_WORDS = 300  # characters of a row's labels
@@ -112,6 +112,7 @@ def _delimiter(line: str) -> str:
         and "," in line
         and not line.rstrip().endswith((".", "!", "?", ":"))
         and ". " not in line
+        and not groups_thousands(line)
     ):
         return ","
     return ""

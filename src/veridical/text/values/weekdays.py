@@ -35,6 +35,7 @@ _MENTION = re.compile(
 _CLAUSE_END = re.compile(r"[,;/|\n]|(?<![^\W_])(?i:and|but|or|und|et|y|e|en)(?![^\W_])")
 #: Text between the values of a span or a list: "8 until 18".
 _JOINED = re.compile(r"\W*(?i:to|until|till|and|bis|und|jusqu'à|à|et|a|hasta|y|alle|e|tot|en)?\W*")
+_MAX_LABEL = 60  # characters of a line before its colon
 _MOST = 300  # characters before or after a value in which its day is searched
 
 
@@ -76,14 +77,26 @@ def days_of(text: Text, i: int) -> frozenset[int]:
     later = [v.start for v in values[i + 1 : i + 9] if v.start >= values[i].end]
     after = text.text[values[i].end : min([end, values[i].end + _MOST, *later])]
     listed = text.text.startswith(before, start) or _CLAUSE_END.match(before.lstrip())
-    return days_in(_CLAUSE_END.split(after)[0]) or (days_in(before) if listed else frozenset())
+    near = days_in(_CLAUSE_END.split(after)[0]) or (days_in(before) if listed else frozenset())
+    return near or _days_of_line(text.text, values[i].start)
+
+
+def _days_of_line(text: str, at: int) -> frozenset[int]:
+    """Return the days before the first colon of a line: "Sat: 6:20, then hourly until 22:50"."""
+    label, colon, _ = text[text.rfind("\n", 0, at) + 1 : at].partition(": ")
+    return days_in(label) if colon and len(label) < _MAX_LABEL else frozenset()
 
 
 def _before(text: Text, i: int, start: int) -> str:
-    """Return the text between value ``i`` and the one before, skipping the start of its span."""
+    """Return the text between value ``i`` and the one before, skipping the start of its span.
+
+    Before a time of day, other values count as text: "Monday: bus 12 at 9:00".
+    """
     end = text.values[i].start
     for value in reversed(text.values[max(0, i - 3) : i]):
         if value.end > end or value.start < start:
+            continue
+        if text.values[i].kind == "time" != value.kind:
             continue
         between = text.text[value.end : end]
         if not _JOINED.fullmatch(between):
