@@ -99,6 +99,7 @@ FUNCTION_WORDS = _set(
     "that the their them then there therefore these they this those though through thus to under "
     "unlike until upon was we were what when where whether which while who whose why will with "
     "within without would yes you your additionally moreover furthermore finally overall born "
+    "hi hello hey thanks okay sorry "
     "currently later throughout despite since per rarely often sometimes perhaps maybe according "
     "based given here there's sure certainly yet once never always"
 )

@@ -223,6 +223,8 @@ async def test_a_citation_is_no_figure_to_look_up() -> None:
             "The chief information security officer signs it.",
             "The CTIO signs it.",
         ),
+        ("It arrives on Friday.", '{"eta": "2025-03-14T13:00"}', "It arrives on Monday."),
+        ("Hi! It ends at Elm.", "It ends at Elm.", "Hi! It ends at Oak."),
         ("It ends at Elm International.", "Last stop: Elm Intl", "It ends at Oak."),
     ],
 )

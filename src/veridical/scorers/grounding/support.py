@@ -20,8 +20,9 @@ from veridical.text.facts import Fact, Facts, same_length_lower
 from veridical.text.polarity import opposes
 from veridical.text.spans import FindingKind, Span
 from veridical.text.structure.owners import other_value
+from veridical.text.values.calendar import falls_on
 from veridical.text.values.compare import findings
-from veridical.text.values.compute import cues_of
+from veridical.text.values.cues import cues_of
 from veridical.text.values.finding import ValueFinding
 from veridical.text.values.order import turned_round
 from veridical.text.values.places import placed
@@ -219,6 +220,9 @@ class _LookUp:
         else:
             days = days_in(name)
             places = {i: p for i, t in enumerate(self._texts) if (p := day_mention(t, days))}
+            for i, read in enumerate(source_values(self._texts).texts if not places else ()):
+                if days and (date := falls_on(days, read.values)):
+                    places[i] = date.start, date.end
         if not places:
             return None
         first = min(places)

@@ -10,14 +10,17 @@ from itertools import combinations, product
 
 from veridical.text.values.compute import Stated
 from veridical.text.values.value import DateParts, Value
+from veridical.text.values.weekdays import days_in
 
 _MAX_DATES = 12
+_RACE = re.compile(r"\d{2,3}:\d\d")
 _DAY_MINUTES = 1440
 _DAY = 86_400  # seconds
 _YEAR = Fraction(31_557_600)
 _LEAP = 2000  # a year for days and months without one
 #: Offsets of time zones in a text: "CET (UTC+1)".
 _LATER = re.compile(r",? (?:later|after|afterwards|before|earlier|prior|from|ahead|net)(?![^\W_])")
+_WITHIN = re.compile(r"(?:within|in) $", re.I)
 _ZERO = re.compile(r" ?(?:UTC|GMT|Z)(?![^\W_])")
 _OFFSET = re.compile(r"(?:UTC|GMT) ?([+\-\N{MINUS SIGN}]) ?(\d{1,2})(?::?(\d\d))?(?!\d)")
 
@@ -39,9 +42,12 @@ def from_dates(
     if value.kind == "time":
         return _in_zone(value, stated, answer, texts)
     if value.kind == "date" and not value.is_year and len(value.dates) == 1:
-        return _moved(value, stated, texts)
+        said = days_in(answer[max(0, value.start - 20) : value.end + 20])
+        return _next_weekday(value, said, stated, texts) or _moved(value, stated, texts)
     if value.kind != "duration" or value.amount is None:
         return None
+    if raced := _races(value, stated):
+        return raced
     days = [(s, d) for s in stated if (d := _day(s.value))][:_MAX_DATES]
     for (a, first), (b, second) in combinations(days, 2):
         if first == second or (a.value.dates[0][0] is None) != (b.value.dates[0][0] is None):
@@ -110,7 +116,10 @@ def _moved(value: Value, stated: Sequence[Stated], texts: Sequence[str]) -> str 
         if s.value.kind == "duration"
         and _whole_days(s.value)
         and s.where[0] >= 0
-        and _LATER.match(texts[s.where[0]], s.value.end)
+        and (
+            _LATER.match(texts[s.where[0]], s.value.end)
+            or _WITHIN.search(texts[s.where[0]], max(0, s.value.start - 8), s.value.start)
+        )
     ]
     if goal is None or not lengths:
         return None
@@ -123,6 +132,51 @@ def _moved(value: Value, stated: Sequence[Stated], texts: Sequence[str]) -> str 
         for length in lengths[:_MAX_DATES]:
             if _whole_days(length.value) == apart:
                 return f"{s.text} {'+' if goal > start else '-'} {length.text} = {goal:%d %B}"
+    return None
+
+
+def _next_weekday(
+    value: Value, said: frozenset[int], stated: Sequence[Stated], texts: Sequence[str]
+) -> str | None:
+    """Derive "Friday (14 Feb)" from "by Friday" in a mail of "Wed 12 Feb"."""
+    goal, dated = _date(value.dates[0]), value.dates[0][0] is not None
+    named = said & frozenset[int]().union(*(days_in(text) for text in texts))
+    if goal is None or not named:
+        return None
+    for s in stated[: 4 * _MAX_DATES]:
+        start = _day(s.value)
+        if start is None or s.where[0] < 0:
+            continue
+        before = days_in(texts[s.where[0]][max(0, s.value.start - 12) : s.value.start])
+        if s.value.dates[0][0] is None:
+            if len(before) != 1 or dated:
+                continue
+            (weekday,) = before
+        else:
+            weekday = start.weekday()
+        same_year = goal if dated else goal.replace(year=start.year)
+        apart = (same_year - start).days
+        if 0 < apart < 7 and (weekday + apart) % 7 in named:
+            return f"{s.text} + {apart} days = {goal:%d %B}"
+    return None
+
+
+def falls_on(days: frozenset[int], values: Sequence[Value]) -> Value | None:
+    """Return the first date of ``values`` that falls on one of the weekdays ``days``."""
+    for value in values:
+        if value.dates and value.dates[0][0] and (day := _day(value)) and day.weekday() in days:
+            return value
+    return None
+
+
+def _races(value: Value, stated: Sequence[Stated]) -> str | None:
+    """Derive a lead from two times of a race, in minutes and seconds."""
+    times = [s for s in stated if s.value.kind == "pair" and _RACE.fullmatch(s.text)]
+    for a, b in combinations(times[:_MAX_DATES], 2):
+        late, early = sorted((a, b), key=lambda s: s.value.parts, reverse=True)
+        apart = [x - y for x, y in zip(late.value.parts, early.value.parts, strict=True)]
+        if apart[0] * 60 + apart[1] == value.amount:
+            return f"{late.text} - {early.text} = {int(value.amount)} seconds"
     return None
 
 

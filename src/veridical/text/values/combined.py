@@ -205,7 +205,10 @@ class Combined(Quantities):
         if low[end : end + 1] not in (" ", "-", "/", ":"):
             return []
         match = _RANGE.match(low, end)
-        if match and _ASIDE.match(self.written, end):
+        if match and (
+            _ASIDE.match(self.written, end)
+            or (match[1] == " to " and low.endswith(" by ", 0, first.start))  # "up by 35 to 412"
+        ):
             match = None
         if match:
             joint = match[1].strip()

@@ -10,7 +10,8 @@ from itertools import pairwise, takewhile
 from veridical.text.values.arithmetic import own_result
 from veridical.text.values.calendar import from_dates, is_exact_age
 from veridical.text.values.comparatives import turned_than
-from veridical.text.values.compute import BESIDE, Operand, Stated, cues_of, derivation, operands_of
+from veridical.text.values.compute import BESIDE, Operand, Stated, derivation, operands_of
+from veridical.text.values.cues import cues_of
 from veridical.text.values.finding import Status, ValueFinding
 from veridical.text.values.groups import other_group
 from veridical.text.values.listed import counted, line_items, names_listed, single
@@ -41,6 +42,7 @@ _CONTRAST = re.compile(
     r"(?![^\W_])",
     re.I,
 )
+_FACTOR = re.compile(r" ?[x×] ?[€$£]")
 _PRICE = re.compile(r"(?<![^\W_])(?:cost|price|pay|paid|kost|preis|coût|cuest)", re.I)
 _AGE = re.compile(r"-olds?(?![^\W_])", re.I)
 _PRONOUN = re.compile(r"(?<![^\W_])(?:he|she|they|his|her|their|who|whose)(?![^\W_])", re.I)
@@ -179,6 +181,8 @@ class _Statement:
         sources = self.sources
         if self._question_has(value) and not sources.equals(value, self.string):
             return ValueFinding(value, "open")
+        if _FACTOR.match(self.text.text, value.end):
+            return ValueFinding(value, "open")  # its product is checked
         if _SOURCE_NUMBER.search(self.text.text, max(0, value.start - 24), value.start):
             return ValueFinding(value, "open")
         places = sources.equals(value, self.string, self.text.leaf(i)) or self._priced(value)
@@ -584,7 +588,7 @@ class _Statement:
             found += line_items(text, s)
         for j in self.indices[:_MAX_OWN]:  # values that the statement itself sets side by side
             value = self.text.values[j]
-            if value.kind != "ordinal" and sources.same(value):
+            if value.kind != "ordinal" and sources.equals(value, self.string):
                 found.append(Stated(value, self._text(value), _OWN, BESIDE))
         if self.question is not None:
             for value in self.question.values:

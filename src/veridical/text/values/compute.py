@@ -6,9 +6,10 @@ import re
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from functools import lru_cache
-from itertools import combinations
+from itertools import combinations, permutations
 from typing import NamedTuple
 
+from veridical.text.values.cues import direction
 from veridical.text.values.units import UNITS
 from veridical.text.values.value import Amount, Value
 
@@ -46,35 +47,6 @@ _MEASURES = {
 #: "A ticket costs", "50 euros a person": an amount per thing.
 _ONE_OF = re.compile(r"(?<![^\W_])(?:an?|one|per|each|every) ([^\W\d_]{3,30})(?![^\W_])", re.I)
 _PERSON = frozenset(["person", "head", "piece", "item", "unit"])
-
-#: Words of a statement by the operation they announce.
-CUES: dict[str, re.Pattern[str]] = {
-    name: re.compile(rf"(?<![^\W_])(?:{words})(?![^\W_])", re.I)
-    for name, words in {
-        "sum": r"together|totals?|totall?ing|totall?ed|combined|in all|altogether|sum|overall|both|"
-        r"adds? up|insgesamt|zusammen|en tout|en total",
-        "difference": r"difference|more|less|fewer|left|remain\w*|increas\w+|decreas\w+|rose|"
-        r"rise\w*|fell|fall\w*|grew|grow\w*|growth|dropp?\w*|gain\w*|lost|loss|sav\w+|older|younger|longer|"
-        r"shorter|later|earlier|after|before|ago|cheaper|higher|lower|larger|smaller|bigger|heavier|"
-        r"lighter|taller|faster|slower|up|down|chang\w+|ahead|behind|margin|between|last\w*|took|"
-        r"takes?|lived|aged?|old|ends?|until|since|for|gap|over|within|net|missed|short|deficit|"
-        r"surplus|profit|extra|unused|climb\w*|Unterschied|mehr|weniger|älter|jünger",
-        "product": r"per|each|times|twice|double\w*|triple\w*|every|yearly|annual\w*|monthly|"
-        r"weekly|for|cost\w*|pay|need\w*|tak\w+|total\w*|whole|a (?:year|month|week|day)|"
-        r"percent|per cent|of (?:the|its|your|their)|jährlich|pro|pays|paid|in all|altogether",
-        "quotient": r"per|averag\w+|mean|each|share|percent\w*|ratio|times|every|of the|portion|"
-        r"half|quarter|third|fraction|rate|on average|durchschnitt\w*|pro|halves|proportion",
-        "change": r"rose|rise\w*|fell|fall\w*|grew|grow\w*|growth|increas\w+|decreas\w+|dropp?\w*|"
-        r"climb\w*|up|down|chang\w+|more|less|higher|lower|declin\w+|gain\w*|jump\w*|shrank|"
-        r"cheaper|reduc\w+|cut|discount|stieg|sank|gestiegen|gesunken|hausse|baisse|goes",
-        "rest": r"rest|remain\w*|others?|not|no|without|except|against|didn't|übrigen",
-        "mean": r"averag\w+|mean|durchschnitt\w*|im schnitt|moyenne|promedio|typical\w*",
-        "shift": r"later|earlier|after|before|ahead|behind|tak(?:es?|ing)|took|lasts?|lasted|"
-        r"arriv\w+|reach\w+|ends?|until|local|ago|since|old|aged|später|früher|nach|vor",
-        "count": r"there (?:are|is|were|was)|numbers?|list\w*|how many|count\w*|has|have|had|"
-        r"includ\w+|contain\w*|all|of (?:them|the)",
-    }.items()
-}
 
 
 class Stated(NamedTuple):
@@ -131,24 +103,6 @@ def _kin(a: Operand, b: Operand) -> bool:
     return bool(a.value.noun) and a.value.noun[:4] == b.value.noun[:4]
 
 
-_UP = re.compile(
-    r"(?<![^\W_])(?:more|rose|rise\w*|grew|grow\w*|increas\w+|climb\w*|up|gain\w*|higher|jump\w*|"
-    r"goes up|stieg|gestiegen|mehr)(?![^\W_])",
-    re.I,
-)
-_DOWN = re.compile(
-    r"(?<![^\W_])(?:less|fewer|fell|fall\w*|drop\w*|decreas\w+|declin\w+|lower|down|reduc\w+|"
-    r"cheaper|discount\w*|shrank|shrunk|sank|gesunken|weniger|off|lost)(?![^\W_])",
-    re.I,
-)
-
-
-@lru_cache(maxsize=256)
-def cues_of(text: str) -> frozenset[str]:
-    """Return the names of the operations that words of ``text`` announce."""
-    return frozenset(name for name, pattern in CUES.items() if pattern.search(text))
-
-
 def operands_of(values: Iterable[Stated], most: int = _MAX_OPERANDS) -> list[Operand]:
     """Return the amounts among ``values`` (with text and weight), the largest weights first."""
     found: dict[tuple[Fraction, str, tuple[int, int]], Operand] = {}
@@ -201,11 +155,12 @@ def derivation(
     Args:
         value: a value of a statement.
         operands: amounts of the sources on the same topic.
-        cues: operations that the statement announces (see :func:`cues_of`).
+        cues: operations that the statement announces, from
+            :func:`~veridical.text.values.cues.cues_of`.
         factors: small numbers of the statement and question, as possible factors.
         statement: its words show the direction of a change.
     """
-    base = _direction(statement)
+    base = direction(statement)
     ones = _one_of(statement)
     readings = [r for r in value.readings if r.low == r.high]
     if (
@@ -232,14 +187,6 @@ def derivation(
             if found := _derived(value, plain, same, cues, (), base, ones):
                 return found
     return None
-
-
-@lru_cache(maxsize=64)
-def _direction(statement: str) -> int:
-    """Return 1 if ``statement`` describes a rise, -1 for a fall, 0 for both or neither."""
-    down = _DOWN.search(statement) is not None
-    up = _UP.search(statement) is not None
-    return 0 if up == down else (1 if up else -1)
 
 
 @lru_cache(maxsize=64)
@@ -294,6 +241,13 @@ def _derived(
             return f"{item.text} = {_written(value)}"
     if ("sum" in cues or specific) and goal and (found := _sums(same, aim, value)):
         return found
+    if specific and (found := _product_and_more(same, factors, aim, value)):
+        return found
+    for part in operands:
+        if part.dimension == "share" and target.dimension != "share":
+            for a in same:  # "86 euros, of which the county pays half"
+                if a.where == part.where and aim.hit(a.amount * part.amount):
+                    return f"{part.text} of {a.text} = {_written(value)}"
     always = "difference" in cues or specific or target.dimension == "points"
     beside = same if always else [o for o in same if o.where == BESIDE]
     if len(beside) > 1:
@@ -372,6 +326,19 @@ def _sums(same: Sequence[Operand], aim: _Goal, value: Value) -> str | None:
     return None
 
 
+def _product_and_more(
+    same: Sequence[Operand], factors: Sequence[Operand], aim: _Goal, value: Value
+) -> str | None:
+    """Derive "12 * 39 + 25": a number of a price, and another price."""
+    for f in factors:
+        if f.dimension or f.amount <= 1:
+            continue
+        for a, b in permutations(same, 2):
+            if aim.near(a.number * f.number + b.number) and aim.hit(a.amount * f.amount + b.amount):
+                return f"{f.text} * {a.text} + {b.text} = {_written(value)}"
+    return None
+
+
 def _means(same: Sequence[Operand], aim: _Goal, value: Value) -> str | None:
     for n in range(2, len(same) + 1):
         if not aim.near(sum([o.number for o in same[:n]]) / n):
@@ -402,6 +369,8 @@ def _products(
         rate = _RATES.get((a.value.per, value.per))
         if rate and aim.hit(a.amount * rate):
             return f"{a.text} * {rate} = {_written(value)}"
+        if a.where == BESIDE and value.per == "year" and aim.hit(a.amount * 12):
+            return f"{a.text} * 12 = {_written(value)}"
         yearly = _PER_YEAR.get(a.value.per)
         if yearly and not value.per and aim.hit(a.amount * yearly):
             return f"{a.text} * {yearly} = {_written(value)}"

@@ -102,7 +102,7 @@ def date_at(low: str, at: int) -> DateFound | None:
         and (
             int(match[1]) < 2100
             and int(match[1]) > 1000
-            and low[at - 1 : at] in ('"', " ", "", "(")
+            and low[at - 1 : at] in ('"', " ", "", "(", ",", ";", "|", "\t", "\n", ":")
         )
     ):
         after = int(match[2])

@@ -1,4 +1,4 @@
-"""Numbers of clauses, minutes and days that a source writes in another form."""
+"""Numbers of clauses, minutes and days in other forms."""
 
 from __future__ import annotations
 
@@ -25,6 +25,11 @@ def numbered(value: Value, statement: Text, sources: Sequence[Text]) -> ValueFin
         pattern = rf"(?m)^\W*(?:§ ?)?{number}(?=[.):] )"
     elif value.kind == "ordinal" and _MINUTE.match(statement.low, value.end):
         pattern = rf"(?<![\w.:]){number}(?=['’′])"
+    elif value.spelt and value.written == 1:
+        word = re.escape(
+            statement.low[value.start : value.end].split()[-1] if value.noun == "" else value.noun
+        )
+        pattern = rf"(?i)(?<![^\W_])single {word}(?![^\W_])"
     of_month = (
         value.kind == "ordinal"
         and number <= _MAX_DAY

@@ -28,7 +28,7 @@ _SENTENCE_END = re.compile(
 )
 #: A figure alone in parentheses belongs to the clause before it: "headed in a corner (15')".
 _CLAUSE_END = re.compile(
-    r"[,;)\n]|(?<!\d{4}):|\((?!\W{0,2}\d[\d.,]{0,12}\W{0,2}\))|[–—]| - |"
+    r"[,;)\n]|(?<!\d{4}):|\((?![^()\n]{0,16}\d[\d.,]{0,12}\W{0,2}\))|[–—]| - |"
     r"(?<![^\W_])(?:and|but|while|whereas|or|und|aber|et|y|e|mais|whilst|"
     r"against|versus|vs)(?![^\W_])",
     re.I,

@@ -68,6 +68,9 @@ _NOT_BEFORE = re.compile(
     r"(?:more|over|longer|above|"
     r"exceed|beyond|greater|higher|less|fewer)[a-z]*(?: than)? $"
 )
+#: "No later than 15 days before" is at least 15 days before.
+_LATER = re.compile(r"later than $")
+_BEFORE_THAT = re.compile(r"[a-z' ]{0,20}(?:before|prior|in advance|ahead)(?![^\W_])")
 _BOUND_AFTER = re.compile(
     r",? (?:(at the (?:earliest|(?:very )?least)|or (?:more|longer|over|above|older|later)|minimum|"
     r"at least|and (?:over|above|up|older)|mindestens|frühestens)|at the (?:latest|(?:very )?most)|"
@@ -77,6 +80,8 @@ _BOUND_AFTER = re.compile(
 _PHRASE = re.compile(
     rf"[ -]?({'|'.join(re.escape(p) for p in sorted(PHRASES, key=len, reverse=True))})(?![^\W_])"
 )
+AGE_LIMITS = ("under-", "over-")
+_AGED = re.compile(r"s(?![^\W_])")  # "under-12s"
 _PHRASE_STARTS = frozenset(p[0] for p in PHRASES)
 _MONEY_PHRASE = re.compile(
     rf"[ -]({'|'.join(re.escape(p) for p in sorted(CURRENCY_PHRASES, key=len, reverse=True))})"
@@ -130,7 +135,9 @@ _PER = re.compile(
 _OF_ONE = re.compile(r" of an? ([a-z]+)(?![^\W_])")
 #: Text after a number of years: it is an age, which may lack its unit ("Ann Lee, 31").
 _AGE = re.compile(r"[ -](?:old|of age)(?![^\W_])")
-_AGE_BEFORE = re.compile(r"(?<![^\W_])(?:age of|aged|ages?) $")
+_AGE_BEFORE = re.compile(
+    r"(?<![^\W_])(?:age of|aged|ages?) (?:\d{1,3}(?: ?- ?| to | and | or | bis ))?$"
+)
 _EACH = re.compile(r" (?:each|apiece|per (?:person|head|piece|unit|item))(?![^\W_])")
 _NOUN = re.compile(r"(?: |-)((?:[^\W\d_]|')+)(?: ((?:[^\W\d_])+))?")
 #: Word units of English numbers in words; short signs need figures.
@@ -249,7 +256,8 @@ class Quantities:
         if _MORE.search(head):
             return False, ">"
         if _LESS.search(head):
-            return False, "<"
+            ahead = _LATER.search(head) and _BEFORE_THAT.match(self.low, end)
+            return False, ">" if ahead else "<"
         return _APPROX.search(head) is not None, ""
 
     def _unit(self, end: int, words: bool) -> tuple[MeasureUnit | None, str, str, int]:
@@ -349,6 +357,8 @@ class Quantities:
             )
             currency = CURRENCIES[scaled[2] or scaled[4]]
             return Quantity(start, scaled.end(), numeral, sign, None, "", currency, scaled.end())
+        if _AGED.match(low, numeral.end) and low.endswith(AGE_LIMITS, 0, start):
+            return Quantity(start, numeral.end, numeral, sign, None, "", currency, numeral.end)
         bracketed = low[start - 1 : start] == "(" and low[numeral.end : numeral.end + 1] == ")"
         unit, name, after, end = self._unit(numeral.end + bracketed, numeral.spelt)
         if bracketed and unit is None:  # not "sixty (60) days"
@@ -537,6 +547,23 @@ def currencies_in(low: str) -> frozenset[str]:
     """Return the codes of the currencies that a text in lower case names."""
     found = {CURRENCIES.get(m[0], "") for m in _CURRENCY_NAME.finditer(low)}
     return frozenset(found - {""})
+
+
+def names_unit(low: str, value: Value) -> bool:
+    """Return True if a text in lower case names the unit of ``value`` apart from numbers.
+
+    Examples: "Pressure (bar)", "Tyre pressures, bar", "all lengths in mm".
+    """
+    if value.kind not in ("measure", "duration") or not value.written or value.amount is None:
+        return False
+    factor = value.amount / value.written
+    names = [
+        re.escape(lowered(name))
+        for name, unit in UNITS.items()
+        if unit.dimension == value.dimension and unit.factor == factor and not unit.offset
+    ]
+    apart = rf"[(\[](?:{'|'.join(names)})[)\]]|(?:, |\bin )(?:{'|'.join(names)})(?![^\W_])"
+    return bool(names) and re.search(apart, low) is not None
 
 
 @kept

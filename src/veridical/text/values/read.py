@@ -12,7 +12,12 @@ from veridical.text.values.combined import Combined
 from veridical.text.values.dates import DateFound, century, clock_at, date_at, spelt_day
 from veridical.text.values.folding import lowered
 from veridical.text.values.numerals import Numeral, figures, roman, spelt
-from veridical.text.values.quantities import CURRENCY_BEFORE, LOOK_BACK, SPELT_WORDS
+from veridical.text.values.quantities import (
+    AGE_LIMITS,
+    CURRENCY_BEFORE,
+    LOOK_BACK,
+    SPELT_WORDS,
+)
 from veridical.text.values.units import CENTS, CURRENCIES, PERIODS, UNITS
 from veridical.text.values.value import Amount, Kind, Value
 from veridical.text.values.words import CLOCK, PARTS, TIMES, VULGAR
@@ -214,6 +219,8 @@ class _Reader(Combined):
                 return None
             return None
         if before == "-":
+            if low.endswith(AGE_LIMITS, 0, at):
+                return None
             if low[at - 2 : at - 1].isalpha() and low[at - 2] != "n":
                 return self._code(at)
             if low[at - 2 : at - 1].isalpha():
@@ -496,7 +503,7 @@ def _shared_units(values: list[Value], low: str) -> list[Value]:
             and _gives(a)
             and not b.noun
             and _ENDS_CLAUSE.match(low, b.end)
-            and (" and " in gap or "," in gap or " to " in gap)
+            and (" and " in gap or "," in gap or " to " in gap or gap == " (")  # "7.5 % (9.9)"
         ):
             out[j] = _with_unit_of(b, a)
     return out

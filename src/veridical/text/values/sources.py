@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from veridical.text.memo import kept
 from veridical.text.values.places import placed
-from veridical.text.values.quantities import currencies_in, scales_in
+from veridical.text.values.quantities import currencies_in, names_unit, scales_in
 from veridical.text.values.value import Value, equal, reversed_pair
 from veridical.text.values.words import SPELT
 
@@ -173,7 +173,11 @@ class SourceValues:
             return False
         if self.texts[place.source].leaf(place.at):
             return True
-        return mine.kind == "money" and not theirs.label and self._in_currency(mine, place)
+        if theirs.label:
+            return False
+        if mine.kind == "money":
+            return self._in_currency(mine, place)
+        return names_unit(self.texts[place.source].low, mine)
 
     def _in_currency(self, value: Value, place: ValuePlace) -> bool:
         """Return True if the source of a bare number names the currency of ``value``."""
