@@ -54,13 +54,13 @@ def test_checking_without_models_loads_no_model_library() -> None:
     [
         (
             "contexts=['Hamlet is a play by William Shakespeare.']",
-            221,
+            227,
             "api llm prompts sampling stats io.source files.rundir report retrieval decide "
             "core.explain text.final_number text.structure.yaml_text text.values.answers",
         ),
         (
             "samples=['Shakespeare wrote it.'], scorers='ngram'",
-            114,
+            115,
             "api llm prompts sampling stats io.source claims ensembles engine.nli models.onnx",
         ),
     ],
