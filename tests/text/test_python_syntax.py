@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import ast
 import gc
+import os
+import signal
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
+import numpy as np
 import pytest
 
 from veridical.core.scorer_calls import read_calls
+from veridical.models.nli.int8 import RANGES, content_of, shipped_ranges
 from veridical.text import python_syntax
-from veridical.text.python_syntax import ATTEMPTS, parse_python
+from veridical.text.python_syntax import ATTEMPTS, parse_python, undisturbed
 
 CALLS = ", ".join(f"a{i}(x={i}, y='b')" for i in range(60))
 
@@ -32,21 +37,57 @@ def switching() -> Iterator[None]:
     gc.callbacks.remove(switch)
 
 
-def at_depth(frames: int, texts: list[int]) -> None:
+def at_depth(frames: int, counts: list[int], read: Callable[[], int]) -> None:
     if frames:
-        return at_depth(frames - 1, texts)
+        return at_depth(frames - 1, counts, read)
     for _ in range(30):
-        texts.append(len(read_calls(CALLS)))
+        counts.append(read())
 
 
-def test_threads_at_different_depths_read_scorers_at_once(switching: None) -> None:
+def in_threads(*reads: Callable[[], int]) -> None:
     found: dict[int, list[int]] = {frames: [] for frames in (1, 60, 120)}
-    threads = [threading.Thread(target=at_depth, args=each) for each in found.items()]
+    threads = [
+        threading.Thread(target=at_depth, args=(*each, reads[i % len(reads)]))
+        for i, each in enumerate(found.items())
+    ]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
     assert all(counts == [60] * 30 for counts in found.values())
+
+
+def test_threads_at_different_depths_read_scorers_at_once(switching: None) -> None:
+    in_threads(lambda: len(read_calls(CALLS)))
+
+
+def test_stored_arrays_are_read_at_once_with_scorers(switching: None, tmp_path: Path) -> None:
+    """NumPy parses the head of each array as Python."""
+    content = content_of({f"a{i}": np.ones(3, np.float32) for i in range(60)})
+    (tmp_path / RANGES).write_bytes(content)
+    in_threads(lambda: len(read_calls(CALLS)), lambda: len(shipped_ranges(tmp_path) or ()))
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this platform does not fork")
+@pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
+def test_a_process_forked_during_a_parse_parses_too() -> None:
+    held, done = threading.Event(), threading.Event()
+    holder = threading.Thread(target=undisturbed, args=(lambda: held.set() or done.wait(20),))
+    holder.start()
+    assert held.wait(5)
+    child = os.fork()
+    if not child:
+        parse_python("a")
+        os._exit(0)
+    until = time.monotonic() + 10
+    while (ended := os.waitpid(child, os.WNOHANG)) == (0, 0) and time.monotonic() < until:
+        time.sleep(0.01)
+    done.set()
+    holder.join()
+    if ended == (0, 0):
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+    assert ended == (child, 0)
 
 
 def test_a_disturbed_parse_is_repeated_and_a_lasting_error_is_raised(

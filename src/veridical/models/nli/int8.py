@@ -8,7 +8,7 @@ import json
 import zipfile
 import zlib
 from collections.abc import Mapping, Sequence
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ from veridical.files.atomic import PRIVATE_FOLDER, write_atomic
 from veridical.models.onnx import session_of
 from veridical.models.onnx_file import OnnxFile, OnnxNode, node
 from veridical.models.onnx_graph import MICROSOFT, multiplies_exactly, wire_integers
+from veridical.text.python_syntax import undisturbed
 from veridical.weights import cache_folder
 
 #: Change it with the conversion and with the agreement test.
@@ -86,7 +87,10 @@ def kept_ranges(revision: str) -> Ranges | None:
 
 def _read(path: Path) -> Ranges:
     with np.load(path) as arrays:
-        return {name: arrays[name].astype(np.float32) for name in arrays.files}
+        return {
+            name: undisturbed(partial(arrays.__getitem__, name)).astype(np.float32)
+            for name in arrays.files
+        }
 
 
 def keep_ranges(revision: str, ranges: Mapping[str, NDArray[np.float32]]) -> None:
