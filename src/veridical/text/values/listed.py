@@ -9,6 +9,7 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import NamedTuple
 
+from veridical.text.memo import kept
 from veridical.text.values.compute import LINE_ITEMS, Stated
 from veridical.text.values.finding import ValueFinding
 from veridical.text.values.places import Text, stem
@@ -118,11 +119,16 @@ def names_listed(value: Value, text: Text, about: frozenset[str]) -> tuple[int, 
     """
     if value.amount is None or value.amount < _MIN_NAMES or not value.noun:
         return None
-    for match in _NAME_LIST.finditer(text.text):
-        number = len(_BETWEEN.split(match[0]))
-        if number == value.amount and text.stems(*text.sentence(match.start())) & about:
-            return match.span()
+    for number, start, end in _name_lists(text.text):
+        if number == value.amount and text.stems(*text.sentence(start)) & about:
+            return start, end
     return None
+
+
+@kept
+def _name_lists(text: str) -> tuple[tuple[int, int, int], ...]:
+    """Return the number of names of each list of names, and its place."""
+    return tuple((len(_BETWEEN.split(m[0])), *m.span()) for m in _NAME_LIST.finditer(text))
 
 
 def line_items(text: Text, source: int) -> list[Stated]:

@@ -13,6 +13,7 @@ _PART = re.compile(r"(?<![^\W_])(?:clause|section|article|paragraph|step|item|po
 _MINUTE = re.compile(r" minute(?![^\W_])")
 _ON_THE = re.compile(r"(?<![^\W_])(?:on|until|from|by|before|after|since|till) the $")
 _MAX_DAY = 31
+_MAX_SEARCHED = 100_000  # characters of a source
 
 
 def numbered(value: Value, statement: Text, sources: Sequence[Text]) -> ValueFinding | None:
@@ -36,7 +37,7 @@ def numbered(value: Value, statement: Text, sources: Sequence[Text]) -> ValueFin
         and _ON_THE.search(statement.low, max(0, value.start - 12), value.start)
     )
     for s, text in enumerate(sources):
-        if pattern is not None and (match := re.search(pattern, text.text)):
+        if pattern is not None and (match := re.search(pattern, text.text[:_MAX_SEARCHED])):
             return ValueFinding(value, "found", s, *match.span())
         if of_month:
             for date in text.values:

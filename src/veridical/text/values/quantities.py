@@ -563,7 +563,12 @@ def names_unit(low: str, value: Value) -> bool:
         if unit.dimension == value.dimension and unit.factor == factor and not unit.offset
     ]
     apart = rf"[(\[](?:{'|'.join(names)})[)\]]|(?:, |\bin )(?:{'|'.join(names)})(?![^\W_])"
-    return bool(names) and re.search(apart, low) is not None
+    return bool(names) and _has(low, apart)
+
+
+@kept
+def _has(low: str, pattern: str) -> bool:
+    return re.search(pattern, low) is not None
 
 
 @kept
