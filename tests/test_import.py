@@ -54,7 +54,7 @@ def test_checking_without_models_loads_no_model_library() -> None:
     [
         (
             "contexts=['Hamlet is a play by William Shakespeare.']",
-            227,
+            228,
             "api llm prompts sampling stats io.source files.rundir report retrieval decide "
             "core.explain text.final_number text.structure.yaml_text text.values.answers",
         ),

@@ -17,6 +17,7 @@ Parts, in the folder ``checker``:
 * ``programs.py``: settings, options, functions, amounts, times, conditions, conversations.
 * ``languages.py``: German, French, Spanish, Italian, Portuguese and Dutch.
 * ``edited.py``: typed edits of documents and of claims.
+* ``written.py``: documents of everyday kinds, written for this purpose.
 
 P(entailment) that decides about removals is kept in FOLDER/entailment.json for the next run.
 """
@@ -47,6 +48,7 @@ from checker.removal import (
     joined,
     marked,
 )
+from checker.written import written
 
 HELD_OUT_PUBLIC, HELD_OUT_GENERATED = 0.2, 0.1
 #: The most rows of each kind; some sources have fewer.
@@ -58,7 +60,7 @@ SHARES = {
     "prose_computed": 450, "abstention": 600, "data_answer": 450, "settings": 350,
     "options": 250, "functions": 300, "amounts": 500, "times": 350, "conditions": 350, "now": 300,
     "two_passages": 500, "cited": 300, "steps": 250, "conversation": 700, "language": 1000,
-    "cross_language": 600,
+    "cross_language": 600, "written": 8000, "written_language": 600,
 }  # fmt: skip
 WHOLE = 20_000
 GENERATED = 2400
@@ -77,11 +79,12 @@ GENERATORS: tuple[Generator, ...] = (
 
 
 def generated(seed: int, most: int) -> list[Example]:
-    """Generate rows by program, with parts by group."""
+    """Generate rows by program, add the written ones, with parts by group."""
     found: list[Example] = []
     for make in GENERATORS:
         name = f"{make.__module__}.{make.__name__}"
         found += make(random.Random(f"{seed}/{name}"), most)
+    found += written()
     return [r.with_(part=part_of(r.group, seed, HELD_OUT_GENERATED)) for r in found]
 
 
@@ -214,6 +217,8 @@ def describe(rows: Sequence[Example]) -> str:
             counts[source] += 1
     for source, n in sorted(counts.items()):
         licence = licences.get(source, "made by program here")
+        if source in ("written", "written_language"):
+            licence = "written by a language model for this purpose; Apache-2.0"
         if source in ("typed_edit", "edited_claim"):
             licence = "edits of rows of the files above"
         lines.append(f"| {source} | {n} | {licence} |")

@@ -10,8 +10,9 @@ follows from at least one. Of the :data:`NEAREST` that share most words, the one
 P(entailment) by the model ``--nli`` is taken. If that is below :data:`FOUND`, no window is taken.
 All statements of a right answer are right. A
 wrong answer with several is left out, as its wrong statement is not known. Other languages and
-abstentions, which no NLI model reads, are left out too. P(entailment) is kept next to OUT between
-runs.
+abstentions, which no NLI model reads, are left out too. So are the files that fit the default
+(:data:`FITTED`) and edits of them: its members must not have learnt their labels.
+P(entailment) is kept next to OUT between runs.
 
 OUT gets rows as ``nli_pairs.py`` writes them, for ``--documents`` of ``nli_train.py``.
 
@@ -25,6 +26,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from checker.public import GROUNDED
 from checker.removal import Cached, Entailment
 from checker_rows import read_rows
 from typed_pairs import write
@@ -39,7 +41,8 @@ from veridical.text.words import words_of
 
 FOUND = 0.3
 NEAREST = 2
-LEFT_OUT = {"language", "cross_language", "abstention"}
+FITTED = {name for name, _, _ in GROUNDED}
+LEFT_OUT = {"language", "cross_language", "written_language", "abstention", "typed_edit"}
 LABELS = {
     "supported": "entailment",
     "contradicted": "contradiction",
@@ -63,7 +66,7 @@ def statements(document: str, answer: str) -> list[str]:
 def judged(rows: Sequence[Row]) -> Iterator[tuple[Row, list[str], str]]:
     """Yield each row with the windows nearest to it, for each statement with a known label."""
     for row in rows:
-        if row["kind"] in LEFT_OUT:
+        if row["kind"] in LEFT_OUT or FITTED & set(row.get("source", "").split("+")):
             continue
         made = statements(row["document"], row["statement"])
         if len(made) == 1 or row["label"] == "supported":

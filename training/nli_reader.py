@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import torch
 from nli_heads import shaped
-from nli_stages import BOUND, DOCUMENTS, EDITED, GENERATED, TYPED, Stage
+from nli_stages import BOUND, DOCUMENTS, EDITED, GENERATED, TYPED, WRITTEN, Stage
 from safetensors.torch import load_file, save_file
 from tokenizers import Encoding, Tokenizer
 from transformers import AutoConfig, AutoModelForSequenceClassification
@@ -44,7 +44,7 @@ Rows: TypeAlias = "list[dict[str, Any]]"
 
 def tokenized(rows: Rows, tokenizer: Tokenizer, source: str, stage: Stage) -> list[Pair]:
     """Tokenize the rows that fit the model, in order."""
-    made = source in (GENERATED, TYPED, EDITED, BOUND, DOCUMENTS)
+    made = source in (GENERATED, TYPED, EDITED, BOUND, DOCUMENTS, WRITTEN)
     if source in (GENERATED, TYPED, BOUND):  # premises that people wrote stay as they are
         rows = lengthened(rows, stage)
     encoded = tokenizer.encode_batch([(r["premise"], r["hypothesis"]) for r in rows])

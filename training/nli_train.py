@@ -53,7 +53,7 @@ from nli_reader import (
     tensors,
     tokenized,
 )
-from nli_stages import BOUND, DOCUMENTS, EDITED, GENERATED, STAGES, TYPED, Stage
+from nli_stages import BOUND, DOCUMENTS, EDITED, GENERATED, STAGES, TYPED, WRITTEN, Stage
 from tokenizers import Tokenizer
 from transformers import AutoTokenizer
 
@@ -63,29 +63,37 @@ HELD_OUT = 50
 WARM_UP = 0.06
 WEIGHT_DECAY = 0.01
 SAVE_EVERY = 240.0  # seconds
+#: Names in a mixture that are a part of their file.
+PARTS = (GENERATED, TYPED, DOCUMENTS, WRITTEN)
 
 
 def sources(
     data: Path, generated: Path, made: dict[str, Path | None], stage: Stage, seed: int
 ) -> Iterator[tuple[str, Rows, Rows]]:
     """Yield each source of the mixture: name, rows to train on, rows held out."""
-    rows, kept_back = read(generated, seed)
+    made = made | {GENERATED: generated, TYPED: generated, WRITTEN: made.get(DOCUMENTS)}
     for name in stage.mixture:
-        if name in (GENERATED, TYPED):
-            parts = [[r for r in part if made_by(r) == name] for part in (rows, kept_back)]
-            yield name, parts[0], parts[1]
-        elif name in made:
+        if name in made:
             file = made[name]
             if file is None:
-                raise SystemExit(f"this stage learns from --{name} FILE")
-            yield name, *read(file, seed)
+                option = DOCUMENTS if name == WRITTEN else name
+                raise SystemExit(f"this stage learns from --{option} FILE")
+            rows, kept_back = read(file, seed)
+            if name in PARTS:
+                rows, kept_back = (
+                    [r for r in part if part_of(r) == name] for part in (rows, kept_back)
+                )
+            yield name, rows, kept_back
         else:
             yield name, *read(data / f"{name}.jsonl", seed)
 
 
-def made_by(row: dict[str, Any]) -> str:
-    """Return the name in a mixture of a row of ``nli_pairs.py``."""
-    return TYPED if str(row.get("source", "")).startswith("typed_") else GENERATED
+def part_of(row: dict[str, Any]) -> str:
+    """Return the name in a mixture of a row of ``nli_pairs.py`` or ``document_pairs.py``."""
+    source = str(row.get("source", ""))
+    if source.startswith("document_"):
+        return WRITTEN if source == "document_written" else DOCUMENTS
+    return TYPED if source.startswith("typed_") else GENERATED
 
 
 def read(path: Path, seed: int) -> tuple[Rows, Rows]:

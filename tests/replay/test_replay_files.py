@@ -116,7 +116,7 @@ def test_a_run_of_0_1_is_shown_and_begun_anew(
     assert refused.exit_code == 1
     told = words(refused.stderr)
     assert "run holds another run; differences: parameters" in told and '"balanced"' in told
-    assert "support|v1" in told and "support|v3" in told
+    assert "support|v1" in told and "support|v4" in told
     assert (work / "run" / "results.jsonl").read_bytes() == before
     run(work, (*old, "--fresh"))
     recorded, today = results_of(RECORDED / runs / FINISHED), read_lines(work / "lines")

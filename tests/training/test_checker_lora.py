@@ -308,7 +308,7 @@ def test_figures_worked_out_by_hand(module: ModuleType) -> None:
 @pytest.mark.parametrize(
     ("flags", "expected"),
     [
-        ("avx2 avx512f avx512_bf16", torch.bfloat16),
+        ("avx2 avx512f avx512_bf16", torch.float32),  # slower in bfloat16
         ("amx_tile amx_bf16", torch.bfloat16),
         ("avx2 avx512f avx512_vnni", torch.float32),
         (None, torch.float32),  # no such file

@@ -54,9 +54,18 @@ def test_a_right_answer_gives_each_of_its_statements(module: ModuleType) -> None
     assert module.pairs([row(TABLE, answer, "contradicted")], never) == []
 
 
-@pytest.mark.parametrize("kind", ["language", "cross_language", "abstention"])
+@pytest.mark.parametrize(
+    "kind", ["language", "cross_language", "written_language", "abstention", "typed_edit"]
+)
 def test_what_no_model_is_asked_about_is_left_out(module: ModuleType, kind: str) -> None:
     assert module.pairs([row(TABLE, "Pro has 5 seats.", "supported", kind)], never) == []
+
+
+@pytest.mark.parametrize("source", ["cg2c_doc_train", "fm2_train+faithdial_audit_train"])
+def test_files_that_fit_the_default_are_left_out(module: ModuleType, source: str) -> None:
+    fits = row(TABLE, "Pro has 5 seats.", "supported") | {"source": source}
+    assert module.pairs([fits], never) == []
+    assert len(module.pairs([fits | {"source": "fm2_train"}], never)) == 1
 
 
 def test_the_window_that_says_it_is_found(module: ModuleType) -> None:

@@ -19,7 +19,7 @@ NEGATION = re.compile(
 )
 LEAST_TOKENS, MOST_TOKENS = 20, 1500
 #: Share of rows whose document is lengthened by unrelated passages, where it is not a half.
-PADDED = {"nli_sentences": 0.1, "edited_claim": 0.2, "cited": 0.0}
+PADDED = {"nli_sentences": 0.1, "edited_claim": 0.2, "cited": 0.0, "written": 0.2}
 #: Kinds of generated rows whose documents may lengthen others.
 PASSAGES = {
     "table", "table_computed", "record", "record_computed", "prose", "prose_computed", "times",

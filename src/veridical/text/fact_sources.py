@@ -14,7 +14,7 @@ from functools import cached_property
 from itertools import accumulate, chain, groupby, islice, pairwise
 from typing import NamedTuple
 
-from veridical.text.fact_words import NEGATIONS
+from veridical.text.fact_words import COUNTRY_WORDS, NEGATIONS
 from veridical.text.facts import Fact, Facts, same_length_lower
 from veridical.text.values.sources import source_values
 from veridical.text.values.value import Value
@@ -107,7 +107,7 @@ class FactSources:
 
     def _name(self, name: tuple[str, ...]) -> Mentions | None:
         """Return a name's mentions: its adjacent words if any, else its last word."""
-        places = self._word(name[-1])
+        places = self._word(name[-1]) or self._word_of_country(name[-1])
         if len(name) > 2 and places:
             others = [self._word(word) for word in name]
             places = {
@@ -129,6 +129,13 @@ class FactSources:
             if together >= 0:
                 start, end = together, together + len(phrase)
         return Mentions(len(places), source, start - offset, end - offset)
+
+    def _word_of_country(self, word: str) -> dict[int, int]:
+        """Return the places of a country's adjective for its name, and the reverse."""
+        for form in COUNTRY_WORDS.get(word, ()):
+            if places := self._word(form):
+                return places
+        return {}
 
     def _word(self, word: str) -> dict[int, int]:
         """Return the offset of the first separate ``word`` in each source, in order."""

@@ -113,3 +113,95 @@ NEGATIONS = _set(
     "nie niemals pas jamais aucun aucune nunca jamás tampoco não nem mai niet geen nooit не нет "
     "никогда"
 )
+
+#: A country, its adjective and its people; a word -> the other words of its line.
+COUNTRY_WORDS = {
+    word: tuple(other for other in line.split() if other != word)
+    for line in """
+    albania albanian albanians
+    algeria algerian algerians
+    argentina argentine argentinian argentinians
+    australia australian australians
+    austria austrian austrians
+    bangladesh bangladeshi bangladeshis
+    belgium belgian belgians
+    bolivia bolivian bolivians
+    brazil brazilian brazilians
+    britain british britons
+    bulgaria bulgarian bulgarians
+    canada canadian canadians
+    chile chilean chileans
+    china chinese
+    colombia colombian colombians
+    croatia croatian croatians
+    cuba cuban cubans
+    cyprus cypriot cypriots
+    czechia czech czechs
+    denmark danish danes
+    ecuador ecuadorian ecuadorians
+    egypt egyptian egyptians
+    england english
+    estonia estonian estonians
+    ethiopia ethiopian ethiopians
+    europe european europeans
+    finland finnish finns
+    france french
+    georgia georgian georgians
+    germany german germans
+    ghana ghanaian ghanaians
+    greece greek greeks
+    hungary hungarian hungarians
+    iceland icelandic icelanders
+    india indian indians
+    indonesia indonesian indonesians
+    iran iranian iranians
+    iraq iraqi iraqis
+    ireland irish
+    israel israeli israelis
+    italy italian italians
+    japan japanese
+    jordan jordanian jordanians
+    kenya kenyan kenyans
+    korea korean koreans
+    latvia latvian latvians
+    lebanon lebanese
+    lithuania lithuanian lithuanians
+    luxembourg luxembourgish
+    malaysia malaysian malaysians
+    malta maltese
+    mexico mexican mexicans
+    morocco moroccan moroccans
+    nepal nepali nepalese
+    netherlands dutch
+    nigeria nigerian nigerians
+    norway norwegian norwegians
+    pakistan pakistani pakistanis
+    peru peruvian peruvians
+    poland polish poles
+    portugal portuguese
+    romania romanian romanians
+    russia russian russians
+    scotland scottish scots
+    serbia serbian serbians
+    singapore singaporean singaporeans
+    slovakia slovak slovaks
+    slovenia slovenian slovenians
+    spain spanish spaniards
+    sweden swedish swedes
+    switzerland swiss
+    syria syrian syrians
+    thailand thai thais
+    tunisia tunisian tunisians
+    turkey turkish turks
+    uganda ugandan ugandans
+    ukraine ukrainian ukrainians
+    uruguay uruguayan uruguayans
+    venezuela venezuelan venezuelans
+    vietnam vietnamese
+    wales welsh
+    africa african africans
+    america american americans
+    asia asian asians
+    """.strip().splitlines()
+    for word in line.split()
+}

@@ -34,6 +34,9 @@ _JOINTS = frozenset([" ", "\u00a0", "-", "‐", "'", "’", " & "])
 _INITIAL_JOINTS = frozenset([".", ". "])  # after "J" or "St"
 _MAX_NAME_ANSWER_WORDS = 6  # an answer without a lower-case word is one name up to this length
 _MIN_TITLE_WORDS = 5  # in capitals
+_SALUTATION = "dear"  # "Dear Ms Hill, your parcel ..."
+#: Abbreviations that an answer may use without any source.
+_NO_NAMES = frozenset([("id",), ("ids",), ("ok",), ("tv",), ("pc",), ("faq",), ("eta",), ("fyi",)])
 _STEM_CHARACTERS = 5  # compared of content words: "attend" matches "attended"
 _MIN_CONTENT_CHARACTERS = 4  # of a content word
 
@@ -113,7 +116,9 @@ class Facts:
             for name in self._names(inside, opening, stop):
                 words = name.content
                 assert isinstance(words, tuple)
-                if self._labels(name) or (len(words) == 1 and name.end + 1 in numbered):
+                if self._labels(name) or words[0] == _SALUTATION or words in _NO_NAMES:
+                    continue
+                if len(words) == 1 and name.end + 1 in numbered:
                     continue
                 if len(words) == 1 and (
                     (name.start == spans[opening][0] and not whole) or self._opens_line(name)

@@ -49,7 +49,7 @@ AUTO_ORDER: tuple[Against, ...] = ("contexts", "samples", "reference")  # as rel
 @scorer(
     "support",
     level="sentence",
-    version=3,
+    version=4,
     needs={"against"},
     source="Veridical: items looked up in sources, after the presence n-gram of Manakul 2023",
     raw_is="confidence",

@@ -12,6 +12,7 @@ _NUMBER = r"[$€£]? ?(?:\d{1,3}(?:,\d{3})+|\d{1,12})(?:\.\d{1,6})?(?: ?(?:€|
 _TERMS = re.compile(rf"{_NUMBER}(?: ?[x×*+\-/÷] ?{_NUMBER}){{1,12}}(?![\w%])")
 _OPERATOR = re.compile(r" ?([x×*+\-/÷]) ?")
 _FIGURE = re.compile(r"\d[\d,]*(?:\.\d+)?")
+_IN_BRACKETS = re.compile(rf"\(({_NUMBER}(?: [x×*+\-/÷] {_NUMBER}){{1,12}})\)")
 _EQUALS = re.compile(r" ?= ?")
 _OPENS, _CLOSES = re.compile(r" ?[(=] ?"), re.compile(r" ?[).,;=]|$")
 _BESIDE = re.compile(r"[ ,]*\(?(?:i\.e\. )?")
@@ -27,8 +28,10 @@ def own_result(text: Text, value: Value) -> bool | None:
     """
     if value.kind == "percent":
         return _own_change(text, value)
-    if value.kind not in ("count", "money") or value.amount is None:
+    if value.kind not in ("count", "money", "duration", "measure") or value.amount is None:
         return None
+    if value.written is not None and _bracketed(text, value):
+        return True
     for terms, ends in _terms_beside(text.low, value):
         result = _result(terms)
         if result is None or (not ends and not set(terms) & set("x×*+÷")):
@@ -37,6 +40,15 @@ def own_result(text: Text, value: Value) -> bool | None:
         slack = max(value.readings[0].step, abs(result) / 200)
         return any(a is not None and abs(result - a) <= slack for a in amounts)
     return None
+
+
+def _bracketed(text: Text, value: Value) -> bool:
+    """Return True if terms in brackets of the same sentence give the number of ``value``."""
+    start, end = text.sentence(value.start)
+    for terms in _IN_BRACKETS.finditer(text.low, start, end):
+        if _result(terms[1]) == value.written:
+            return True
+    return False
 
 
 def _terms_beside(low: str, value: Value) -> list[tuple[str, bool]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from datetime import date
 from fractions import Fraction
 from itertools import combinations, product
@@ -17,6 +18,10 @@ _RACE = re.compile(r"\d{2,3}:\d\d")
 _DAY_MINUTES = 1440
 _DAY = 86_400  # seconds
 _YEAR = Fraction(31_557_600)
+_MONTH = _YEAR / 12
+_MAX_MONTHS = 600
+#: Words of an answer that count from a date.
+_COUNTED = re.compile(r"(?<![^\W_])(?:count(?:ed|ing)? from|starting from|from \d)", re.I)
 _LEAP = 2000  # a year for days and months without one
 #: Offsets of time zones in a text: "CET (UTC+1)".
 _LATER = re.compile(r",? (?:later|after|afterwards|before|earlier|prior|from|ahead|net)(?![^\W_])")
@@ -43,7 +48,11 @@ def from_dates(
         return _in_zone(value, stated, answer, texts)
     if value.kind == "date" and not value.is_year and len(value.dates) == 1:
         said = days_in(answer[max(0, value.start - 20) : value.end + 20])
-        return _next_weekday(value, said, stated, texts) or _moved(value, stated, texts)
+        return (
+            _next_weekday(value, said, stated, texts)
+            or _moved(value, stated, texts, _COUNTED.search(answer) is not None)
+            or _months_later(value, stated)
+        )
     if value.kind != "duration" or value.amount is None:
         return None
     if raced := _races(value, stated):
@@ -108,16 +117,47 @@ def _clocks(
             )
 
 
-def _moved(value: Value, stated: Sequence[Stated], texts: Sequence[str]) -> str | None:
+def _months_later(value: Value, stated: Sequence[Stated]) -> str | None:
+    """Derive "August 2025" from 3 February 2025 and six months."""
+    year, month, day = value.dates[0]
+    if not year or not month or day:
+        return None
+    lengths = [n for s in stated if (n := _whole_months(s.value))][:_MAX_DATES]
+    for s in stated[: 4 * _MAX_DATES]:
+        start = _day(s.value)
+        if start is None or not s.value.dates[0][0]:
+            continue
+        apart = (year - start.year) * 12 + month - start.month
+        for months in lengths:
+            if months == apart:
+                return f"{s.text} + {months} months = {start.replace(year, month, 1):%B %Y}"
+    return None
+
+
+def _whole_months(value: Value) -> int:
+    """Return the number of months of a duration, or 0."""
+    for reading in value.readings:
+        months = reading.low / _MONTH
+        if reading.dimension == "time" and reading.low == reading.high and months.denominator == 1:
+            return int(months) if months < _MAX_MONTHS else 0
+    return 0
+
+
+def _moved(
+    value: Value, stated: Sequence[Stated], texts: Sequence[str], counted: bool
+) -> str | None:
+    """Derive a date that is days or weeks after another, as the source or the answer says."""
     goal = _date(value.dates[0])
+    ends = [e for s in stated if s.value.kind == "range" for e in _ends(s)]
     lengths = [
         s
-        for s in stated
+        for s in [*stated, *ends]
         if s.value.kind == "duration"
         and _whole_days(s.value)
         and s.where[0] >= 0
         and (
-            _LATER.match(texts[s.where[0]], s.value.end)
+            counted
+            or _LATER.match(texts[s.where[0]], s.value.end)
             or _WITHIN.search(texts[s.where[0]], max(0, s.value.start - 8), s.value.start)
         )
     ]
@@ -131,8 +171,20 @@ def _moved(value: Value, stated: Sequence[Stated], texts: Sequence[str]) -> str 
         apart = abs(goal - start).days
         for length in lengths[:_MAX_DATES]:
             if _whole_days(length.value) == apart:
-                return f"{s.text} {'+' if goal > start else '-'} {length.text} = {goal:%d %B}"
+                shown = f"{apart} days" if length.text.isdigit() else length.text  # of a range
+                return f"{s.text} {'+' if goal > start else '-'} {shown} = {goal:%d %B}"
     return None
+
+
+def _ends(s: Stated) -> list[Stated]:
+    """Return the two durations of a range such as "8-10 weeks"."""
+    low, high = s.value.readings[0].low, s.value.readings[0].high
+    return [
+        s._replace(value=replace(s.value, kind="duration", readings=(r._replace(low=a, high=a),)))
+        for r in s.value.readings[:1]
+        if r.dimension == "time"
+        for a in (low, high)
+    ]
 
 
 def _next_weekday(

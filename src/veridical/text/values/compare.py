@@ -11,7 +11,7 @@ from veridical.text.values.arithmetic import own_result
 from veridical.text.values.calendar import from_dates, is_exact_age
 from veridical.text.values.comparatives import turned_than
 from veridical.text.values.compute import BESIDE, Operand, Stated, derivation, operands_of
-from veridical.text.values.cues import cues_of
+from veridical.text.values.cues import DENIED, cues_of
 from veridical.text.values.finding import Status, ValueFinding
 from veridical.text.values.groups import other_group
 from veridical.text.values.listed import counted, line_items, names_listed, single
@@ -19,6 +19,7 @@ from veridical.text.values.numbered import numbered
 from veridical.text.values.places import Text, mark_of, placed
 from veridical.text.values.sources import SourceValues, ValuePlace, source_values
 from veridical.text.values.value import Value, equal, same_digits, same_noun
+from veridical.text.values.without_unit import both_years, priced, without_unit
 
 _MAX_VALUES = 100  # of a statement; a longer one is compared in pieces
 _MAX_LENGTH = 2_000  # characters
@@ -26,6 +27,7 @@ _MAX_DERIVED = 1_000  # values of an answer with a search for computations
 _MAX_PLACES = 160  # of a number, searched for another one next to it
 _MAX_RIVALS = 400  # cells of a value's row and column
 _MAX_NEIGHBOURS = 60
+_NOUN_WITHIN = 30  # characters after a count
 _COVERED = 0.62
 _COVERED_UNIT = 0.6
 _COVERED_ALONE = 0.34  # if the sources have only one value of the kind
@@ -43,19 +45,12 @@ _CONTRAST = re.compile(
     re.I,
 )
 _FACTOR = re.compile(r" ?[x×] ?[€$£]")
-_PRICE = re.compile(r"(?<![^\W_])(?:cost|price|pay|paid|kost|preis|coût|cuest)", re.I)
 _AGE = re.compile(r"-olds?(?![^\W_])", re.I)
 _PRONOUN = re.compile(r"(?<![^\W_])(?:he|she|they|his|her|their|who|whose)(?![^\W_])", re.I)
 #: Text before the number of a source: "according to document 1".
 _SOURCE_NUMBER = re.compile(
     r"(?<![^\W_])(?:documents?|sources?|passages?|contexts?|docs?|references?|excerpts?)"
     r"(?: (?:no\.?|number))? ?[\[(#]?$",
-    re.I,
-)
-_DENIED = re.compile(
-    r"(?<![^\W_])(?:not|no|never|neither|nor|without|rather than|instead of|n't|cannot|"
-    r"nicht|kein\w*)"
-    r"(?![^\W_])|n['’]t\b",
     re.I,
 )
 
@@ -114,14 +109,14 @@ class _Statement:
 
     @cached_property
     def _denied(self) -> bool:
-        return _DENIED.search(self.string) is not None
+        return DENIED.search(self.string) is not None
 
     @cached_property
     def _stated(self) -> dict[ValuePlace, list[int]]:
         """Map places of equal source values to the statement's values."""
         found: dict[ValuePlace, list[int]] = {}
         for j in self.indices:
-            for place in self.sources.same(self.text.values[j]):
+            for place in self.sources.equals(self.text.values[j], self.string):
                 found.setdefault(place, []).append(j)
         return found
 
@@ -185,12 +180,13 @@ class _Statement:
             return ValueFinding(value, "open")  # its product is checked
         if _SOURCE_NUMBER.search(self.text.text, max(0, value.start - 24), value.start):
             return ValueFinding(value, "open")
-        places = sources.equals(value, self.string, self.text.leaf(i)) or self._priced(value)
+        places = sources.equals(value, self.string, self.text.leaf(i))
+        places = places or priced(value, self.string, sources)
         turned = sources.turned(value, self.string) if not places else None
         if turned is not None:
             return self._at(value, "wrong" if turned[1] else "found", turned[0])
         if not places and len(value.dates) == 2 and value.is_year:
-            places = self._both_years(value)
+            places = both_years(value, self.string, sources)
         if not places and value.kind == "pair" and (apart := self._apart(value)):
             return self._at(value, "found", apart)
         if places:
@@ -205,7 +201,7 @@ class _Statement:
                 return self._at(value, "wrong", owned)
             best = max(places, key=lambda p: self._affinity(p, owner))
             return self._at(value, "found", best)
-        if (number := numbered(value, self.text, self.sources.texts)) is not None:
+        if (number := numbered(value, self.text, self.string, self.sources.texts)) is not None:
             return number
         if value.kind == "ordinal" and value.spelt:
             rival = self._instead(i, value)
@@ -228,23 +224,13 @@ class _Statement:
             return self._at(value, "wrong", rival[0])._replace(unit=rival[1])
         if value.kind == "money" and value.written == 0:
             return ValueFinding(value, "open")  # free
-        if bare := self._bare(value):
-            return self._at(value, "found", bare)
+        if place := without_unit(value, sources):
+            return self._at(value, "found", place)
         if value.spelt and value.kind == "count" and not value.per:
             amount = value.amount
             if amount is not None and amount <= _MAX_AMBIGUOUS_NUMBER:
                 return self._of_one(value) or ValueFinding(value, "open")
         return ValueFinding(value, "absent")
-
-    def _priced(self, value: Value) -> list[ValuePlace]:
-        """Return places of a price whose currency the statement omits: "plan A costs 10"."""
-        if value.kind != "count" or value.label or value.written is None:
-            return []
-        if value.written == value.amount and (value.noun or not _PRICE.search(self.string)):
-            return []
-        places = self.sources.written.get(value.written, ())[:_MAX_WRITTEN]
-        money = [(p, v) for p in places if (v := self.sources.value(p)).kind == "money"]
-        return [place for place, theirs in money if theirs.amount == value.amount]
 
     def _aged(self, place: ValuePlace) -> bool:
         text = self.sources.texts[place.source]
@@ -258,24 +244,6 @@ class _Statement:
             if (found := single(text, value.noun, self.words | self._asked)) is not None:
                 return ValueFinding(value, "wrong", s, *found)
         return None
-
-    def _bare(self, value: Value) -> ValuePlace | None:
-        """Return a place of the same number without unit and noun.
-
-        Example: "ten minutes" for "50 minutes, the first ten at 240 degrees".
-        """
-        if value.kind not in ("duration", "measure") or value.written is None:
-            return None
-        for place in self.sources.written.get(value.written, ())[:_MAX_WRITTEN]:
-            theirs = self.sources.value(place)
-            if theirs.kind == "count" and not theirs.noun and not theirs.label:
-                return place
-        return None
-
-    def _both_years(self, value: Value) -> list[ValuePlace]:
-        """Return places of the two ends of a span of years, if both are stated."""
-        places = [self.sources.equals(year, self.string) for year in value.years()]
-        return places[0] if len(places) == 2 and all(places) else []
 
     def _apart(self, value: Value) -> ValuePlace | None:
         """Return a place of a pair's first number, with the second in the same sentence."""
@@ -340,6 +308,8 @@ class _Statement:
         if not owner or self._contrasts or len(places) > 6:
             return None
         value = self.text.values[i]
+        if any(self._of_pair(i, place) for place in places):
+            return None
         cell = self.text.cell(value.start)
         if cell is not None and len(self.text.text[cell.start : cell.end].split()) > _CELL_WORDS:
             return None
@@ -353,12 +323,29 @@ class _Statement:
             result = result or rival
         return result
 
+    def _of_pair(self, i: int, place: ValuePlace) -> bool:
+        """Return True for a number of "198 to 236" that both are in one row of a table."""
+        values, text = self.text.values, self.sources.texts[place.source]
+        around = [v for v in values[max(0, i - 2) : i] if v.parts and v.end >= values[i].end]
+        home = text.cell(text.starts[place.at])
+        if not around or home is None:
+            return False
+        for number in around[0].parts:
+            places = self.sources.written.get(number, ())[:_MAX_WRITTEN]
+            cells = [text.cell(text.starts[p.at]) for p in places if p.source == place.source]
+            if not any(c and (c.table, c.line) == (home.table, home.line) for c in cells):
+                return False
+        return True
+
     def _mutual(self, i: int, place: ValuePlace, rival: ValuePlace) -> bool:
         """Return False if the statement also has the rival's value, for another owner.
 
         It then does not give it to the owner of ``place`` in a separate clause.
         """
-        stated = self._stated.get(rival)
+        number = self.sources.value(rival).written
+        stated = self._stated.get(rival) or [
+            j for j in self.indices if number and self.text.values[j].written == number
+        ]
         if not stated:
             return True
         text = self.sources.texts[place.source]
@@ -376,7 +363,8 @@ class _Statement:
         here = text.values[place.at]
         context = owner | (self._asked if len(owner) < 2 else frozenset())
         unlabelled = (cell := text.cell(here.start)) is not None and not cell.row.strip()
-        phrase = self.text.phrase(value) & text.phrase(here)  # "nine heron species" in both
+        # "nine heron species" or "two costly seasons" in both
+        phrase = self.text.phrase(value) & text.phrase(here) or self._counted(value, text, here)
         # in a record, words of its other fields are among those of the owner
         in_record = self.text.cell(value.start) is not None
         for j in self._rivals(text, place.at):
@@ -389,7 +377,7 @@ class _Statement:
                     and (not lost <= context if lost else unlabelled)
                     and not (in_record and lost & context)
                 )
-                or self._other_name(text, place.at, home.names & lost, theirs.names & gained)
+                or self._other_name(text, place.at, j, home.names & lost, theirs.names & gained)
                 or self._grouped(at, [place], ValuePlace(place.source, j))
             ):
                 continue
@@ -406,6 +394,13 @@ class _Statement:
             return ValuePlace(place.source, j)
         return None
 
+    def _counted(self, value: Value, text: Text, theirs: Value) -> frozenset[str]:
+        """Return the noun of a source's count, if it follows ``value`` too."""
+        if not theirs.noun:
+            return _NONE
+        noun = text.stems(theirs.end, min(theirs.end + len(theirs.noun) + 1, len(text.text)))
+        return noun & self.text.stems(value.end, min(value.end + _NOUN_WITHIN, self.end))
+
     def _grouped(self, at: int, places: list[ValuePlace], rival: ValuePlace) -> bool:
         """Return True if value ``at`` is for the days or ages of ``rival``, not of ``places``."""
         question = self.question.text if self.question else ""
@@ -416,11 +411,16 @@ class _Statement:
             if place.source == rival.source
         )
 
-    def _other_name(self, text: Text, i: int, mine: frozenset[str], other: frozenset[str]) -> bool:
-        """Return True if the statement names only the rival's owner, ``other``, and not
-        ``mine``.
+    def _other_name(
+        self, text: Text, i: int, j: int, mine: frozenset[str], other: frozenset[str]
+    ) -> bool:
+        """Return True if the statement names ``other``, the owner of the rival ``j``, not ``mine``.
+
+        One item of a row's name is enough: "a crown" for "Crowns, bridges".
         """
-        if not mine or not other or mine & (self.words | self._asked) or not other <= self.words:
+        if not mine or not other or mine & (self.words | self._asked):
+            return False
+        if not other <= self.words and not any(n <= self.words for n in text.row_items(j)):
             return False
         if text.cell(text.starts[i]) is not None:
             return True

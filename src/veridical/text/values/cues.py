@@ -1,4 +1,4 @@
-"""Words that announce a computation, or the direction of a change."""
+"""Words of computations, of changes and of negation."""
 
 from __future__ import annotations
 
@@ -34,6 +34,12 @@ CUES: dict[str, re.Pattern[str]] = {
     }.items()
 }
 
+DENIED = re.compile(
+    r"(?<![^\W_])(?:not|no|never|neither|nor|without|rather than|instead of|n't|cannot|"
+    r"nicht|kein\w*)"
+    r"(?![^\W_])|n['’]t\b",
+    re.I,
+)
 _UP = re.compile(
     r"(?<![^\W_])(?:more|rose|rise\w*|grew|grow\w*|increas\w+|climb\w*|up|gain\w*|higher|jump\w*|"
     r"goes up|stieg|gestiegen|mehr)(?![^\W_])",

@@ -28,6 +28,7 @@ _MONTH_DAY = re.compile(
 )
 _YEAR = re.compile(r"\d{4}(?![\d%]|[.,]\d)")
 _BEFORE = re.compile(rf"(?<![^\W_])({_NAMES})\.?(?: the)?,? $|(?<![^\W_])({_NAMES})-$")
+_DAY_BEFORE = re.compile(r"(?<!\d)\d{1,2}(?:st|nd|rd|th|\.)? (?:of )?$")
 _ERA = re.compile(r" ?(?:(b\.?c\.?e?\b\.?|v\. ?chr\b\.?)|(a\.?d\b\.?|c\.?e\b\.?|n\. ?chr\b\.?))")
 _DECADE = re.compile(r"(\d{3}0)(?:'?s|er)(?![^\W_])")
 _CENTURY = re.compile(r"(?:st|nd|rd|th|\.)?[ -]?(?:centur(?:y|ies)|jahrhundert|jh\b\.?)")
@@ -118,6 +119,8 @@ def date_at(low: str, at: int) -> DateFound | None:
     if before:
         name = before[1] or before[2]
         start = at - (len(before.string) - before.start())
+        if "," in before[0] and _DAY_BEFORE.search(low[max(0, start - 6) : start]):
+            return None  # "11 November, 6 pm"
         month = MONTHS[name]
         if (match := _YEAR.match(low, at)) and 1000 <= int(match[0]) < 2200:
             return _found(start, match.end(), (int(match[0]), month, None))

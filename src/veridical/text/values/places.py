@@ -36,6 +36,7 @@ _CLAUSE_END = re.compile(
 _TWO_WORDS = re.compile(r"[ -][^\W\d_]+[ -][^\W\d_]+(?![^\W_])")
 _TAG = re.compile(r"</?[a-zA-Z][^<>]{0,200}>")
 _MAX_KEY = 80  # characters before a value that may be its key
+_ITEMS = re.compile(r" ?[,;/] ?| and | or ")
 _KEY_LINE = re.compile(r"[\s*#-]*[^\n:]{1,60}: *['\"]?")
 _LINE_REST = re.compile(r"['\"]? *,? *(?:\n|$)")
 #: A letter that names one of several things: "plan A", 'group "B"'. "I" is a pronoun, and "A"
@@ -315,6 +316,12 @@ class Text:
         start, end = self.sentence(value.start)
         near = self.clause(i, start, end)
         return Owner(self.held(*near, i), self.held(start, end, i), self.names(start, end))
+
+    def row_items(self, i: int) -> list[frozenset[str]]:
+        """Return the words of each item in the name of a value's row: "Crowns, bridges"."""
+        cell = self.cell(self.starts[i])
+        items = _ITEMS.split(cell.name) if cell is not None else []
+        return [words for item in items if (words := self._words_of(item))] if items[1:] else []
 
     def _words_of(self, label: str) -> frozenset[str]:
         """Return the stems and years of a row's labels or a header."""

@@ -410,7 +410,7 @@ class _Reader(Combined):
                     start, after, (amount * factor,), Fraction(0), first, True, scaled=bool(scale)
                 )
                 return self._quantities(start, numeral)
-        if not _HALF_OF.match(low, end):
+        if not _HALF_OF.match(low, end) and not self._cues(start, end)[0]:
             return []
         readings = (Amount("share", amount, amount), Amount("", amount, amount))
         return [self._with_cues(Value(start, end, "ratio", readings, spelt=True))]
@@ -434,7 +434,14 @@ class _Reader(Combined):
         if date := spelt_day(low, numeral.start, numeral.end, int(number)):
             return [self._date(date)]
         word = numeral.text.strip()
-        if article and number > 2 and low.startswith((" of", ".", ",", " as"), numeral.end):
+        if (
+            article
+            and number > 2
+            and (
+                low.startswith((" of", ".", ",", " as"), numeral.end)
+                or self._cues(numeral.start - 2, numeral.end)[0]  # "about a third"
+            )
+        ):
             part = Fraction(1, int(number))
             readings = (Amount("share", part, part), Amount("", part, part))
             value = Value(numeral.start - 2, numeral.end, "ratio", readings, spelt=True)

@@ -186,9 +186,11 @@ def equal(mine: Value, theirs: Value) -> bool:
 
 
 def same_digits(mine: Value, theirs: Value) -> bool:
-    """Return True if both have the same number, above 1, whatever the unit."""
+    """Return True if both have the same number, above 1, and the source's has another unit."""
     if mine.dates or theirs.dates or "ordinal" in (mine.kind, theirs.kind):
         return False
+    if theirs.kind == "count" and not theirs.noun:
+        return False  # its unit is not stated
     return mine.written is not None and mine.written == theirs.written and mine.written > 1
 
 

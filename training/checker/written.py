@@ -1,0 +1,34 @@
+"""Written documents of everyday kinds with right and wrong statements.
+
+A line of ``training/data/written.jsonl`` has ``document`` and the lists of statements ``right``,
+``contradicted`` and ``not_stated``. A large language model wrote them without any other
+text. Right statements paraphrase; wrong ones have the document's words and one wrong fact.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+from checker.examples import Example, Label, digest
+from veridical.text.languages import language_of
+
+FILE = Path(__file__).parents[1] / "data" / "written.jsonl"
+LABELS: dict[str, Label] = {
+    "right": "supported",
+    "contradicted": "contradicted",
+    "not_stated": "not_stated",
+}
+
+
+def written(file: Path = FILE) -> Iterator[Example]:
+    """Yield a row of each statement; those in other languages are a kind of their own."""
+    for line in file.read_text(encoding="utf-8").splitlines():
+        scenario = json.loads(line)
+        document = scenario["document"]
+        for field, label in LABELS.items():
+            for statement in scenario[field]:
+                english = {language_of(document), language_of(statement)} <= {"en", None}
+                kind = "written" if english else "written_language"
+                yield Example(document, statement, label, kind, kind, digest(document))
