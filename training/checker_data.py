@@ -217,8 +217,6 @@ def describe(rows: Sequence[Example]) -> str:
             counts[source] += 1
     for source, n in sorted(counts.items()):
         licence = licences.get(source, "made by program here")
-        if source in ("written", "written_language"):
-            licence = "written by a language model for this purpose; Apache-2.0"
         if source in ("typed_edit", "edited_claim"):
             licence = "edits of rows of the files above"
         lines.append(f"| {source} | {n} | {licence} |")

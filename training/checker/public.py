@@ -44,7 +44,10 @@ GROUNDED: tuple[tuple[str, str, str], ...] = (
     ("summedits_podcast_train", "summary", "Apache-2.0"),
     ("summedits_qmsumm_train", "summary", "Apache-2.0"),
 )
+_WRITTEN = "written by a language model for this purpose; Apache-2.0"
 MORE_LICENCES = {
+    "written": _WRITTEN,
+    "written_language": _WRITTEN,
     "wice_tokens_train": "ODC-BY, text CC BY-SA",
     "halueval_qa": "MIT, text CC BY-SA 4.0 (HotpotQA, Wikipedia); rows 0..7999",
 }

@@ -2,7 +2,8 @@
 
 A line of ``training/data/written.jsonl`` has ``document`` and the lists of statements ``right``,
 ``contradicted`` and ``not_stated``. A large language model wrote them without any other
-text. Right statements paraphrase; wrong ones have the document's words and one wrong fact.
+text. Right and wrong statements are twins that differ in a fact, in the document's words and in
+others.
 """
 
 from __future__ import annotations

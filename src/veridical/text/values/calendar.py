@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from datetime import date
 from fractions import Fraction
 from itertools import combinations, product
@@ -148,10 +147,9 @@ def _moved(
 ) -> str | None:
     """Derive a date that is days or weeks after another, as the source or the answer says."""
     goal = _date(value.dates[0])
-    ends = [e for s in stated if s.value.kind == "range" for e in _ends(s)]
     lengths = [
         s
-        for s in [*stated, *ends]
+        for s in stated
         if s.value.kind == "duration"
         and _whole_days(s.value)
         and s.where[0] >= 0
@@ -174,17 +172,6 @@ def _moved(
                 shown = f"{apart} days" if length.text.isdigit() else length.text  # of a range
                 return f"{s.text} {'+' if goal > start else '-'} {shown} = {goal:%d %B}"
     return None
-
-
-def _ends(s: Stated) -> list[Stated]:
-    """Return the two durations of a range such as "8-10 weeks"."""
-    low, high = s.value.readings[0].low, s.value.readings[0].high
-    return [
-        s._replace(value=replace(s.value, kind="duration", readings=(r._replace(low=a, high=a),)))
-        for r in s.value.readings[:1]
-        if r.dimension == "time"
-        for a in (low, high)
-    ]
 
 
 def _next_weekday(

@@ -144,7 +144,7 @@ _NOUN = re.compile(r"(?: |-)((?:[^\W\d_]|')+)(?: ((?:[^\W\d_])+))?")
 _SPELT_UNIT_LETTERS = 3
 _NOT_AFTER_WORDS = frozenset(["bar", "ton", "mes", "min", "sec", "real", "franc", "fr", "crown"])
 #: A currency that belongs to the number after it, at the end of a clause.
-_NEXT_PRICE = re.compile(r" [a-z]{3} \d[\d.,]*(?=[.,;:)] |[.,;)]?$|\n)")
+_NEXT_PRICE = re.compile(r" \d[\d.,]*(?=[.,;:)] |[.,;)]?$|\n)")
 #: Unit signs that are also words, so they must be attached or end a clause.
 _ALSO_WORDS = frozenset(["in", "a", "A", "d", "t", "T", "mo", "an", "as"])
 _STOP_NOUNS = frozenset(
@@ -284,8 +284,8 @@ class Quantities:
         name = match[1]
         last = match.end()
         low_name = lowered(name)
-        if low[last : last + 1].isdigit() or _NEXT_PRICE.match(low, end):
-            return None, "", "", end  # "40 A1 posters", "under 12 CHF 38"
+        if low[last : last + 1].isdigit():  # "40 A1 posters"
+            return None, "", "", end
         if (
             words
             and (len(low_name) < _SPELT_UNIT_LETTERS or low_name in _NOT_AFTER_WORDS)
@@ -309,6 +309,8 @@ class Quantities:
         if low_name in POUNDS:
             return UNITS["lb"], "pound", "GBP", last
         currency = CURRENCIES.get(low_name)
+        if currency and low_name.isalpha() and _NEXT_PRICE.match(low, last):
+            return None, "", "", end  # "under 12 CHF 38"
         if currency and not (nextchar == "-" and low_name in "$€£¥"):
             return None, low_name, currency, last
         unit = UNITS.get(name) or UNITS.get(low_name)
