@@ -13,6 +13,7 @@ import pytest
 from fake_models import FakeEncoder
 
 import veridical
+import veridical.engine.run
 from veridical import Evidence, Record, Score, UsageError
 from veridical.core.registry import REGISTRY, scorer
 from veridical.engine.engine import Engine
@@ -126,6 +127,27 @@ def test_one_records_failure_moves_nothing_else(monkeypatch: pytest.MonkeyPatch)
         assert r.risk is not None
     failed = [r.scores["cosine"] for r in found if r.scores["cosine"].status == "failed"]
     assert failed and all(s.risk is None and s.reason and "ModelError" in s.reason for s in failed)
+
+
+def test_a_verdict_that_fails_moves_nothing_else(monkeypatch: pytest.MonkeyPatch) -> None:
+    judge = veridical.engine.run.judge_record
+
+    def failing(record: Record, *rest: Any) -> Any:
+        if "Oslo" in record.response:
+            raise StopIteration("no more")
+        return judge(record, *rest)
+
+    monkeypatch.setattr("veridical.engine.run.judge_record", failing)
+    records = [
+        {"response": f"It is in {place}.", "contexts": ["It is in Mali."]}
+        for place in ("Niger", "Oslo", "Mali")
+    ]
+    first, broken, last = veridical.check(records, scorers=["nli_grounding"], progress=False)
+    assert (first.verdict, last.verdict) == ("contradicted", "supported")
+    assert (broken.verdict, broken.reason, broken.risk) == ("unchecked", "failed", None)
+    score = broken.scores["nli_grounding"]
+    assert (score.status, score.reason) == ("failed", "StopIteration: no more")
+    assert score.signature == first.scores["nli_grounding"].signature
 
 
 def test_resume_does_only_what_is_missing(tmp_path: Path) -> None:

@@ -13,12 +13,13 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
+from veridical.core.evidence import failure
 from veridical.core.kinds import KINDS
 from veridical.core.records import Record
-from veridical.core.scores import Result
+from veridical.core.scores import Result, ScoreJson
 from veridical.engine.lexical import Lexical
 from veridical.engine.run_evidence import Models, RunEvidence
-from veridical.engine.verdict import judge_record
+from veridical.engine.verdict import RecordVerdict, judge_record
 from veridical.engine.visible import VisibleRecord
 from veridical.errors import RowError, StrictError, UsageError
 from veridical.files.rowlog import DISORDER, Rows
@@ -293,12 +294,21 @@ class Run:
                 scores[bound.key] = evidence.failed(bound, DEADLINE)
         scores = {s.key: scores[s.key] for s in self.task.scorers}
         record_id = record.row if record.id is None else record.id
-        judged = seen.placed(
-            judge_record(seen.record, self.task.scorers, scores, self.task.strictness)
-        )
+        judged = self._judged(seen, scores, evidence)
         line = Result.line(record_id, record.row, *judged, invisible=seen.removed or None)
         self.sink.write(record, line)
         self.progress.records += 1
+
+    def _judged(
+        self, seen: VisibleRecord, scores: dict[str, ScoreJson], evidence: RunEvidence
+    ) -> RecordVerdict:
+        """Return the verdict from ``scores``; if its rules fail, failed scores with the reason."""
+        scorers = self.task.scorers
+        try:
+            return seen.placed(judge_record(seen.record, scorers, scores, self.task.strictness))
+        except Exception as e:  # a fault of one answer's verdict must not end the others
+            failed = {s.key: evidence.failed(s, failure(e)) for s in scorers}
+            return RecordVerdict(None, None, ("unchecked", "failed"), failed)
 
 
 def _take(rows: Iterator[Record | RowError], most: int) -> list[Record | RowError]:
