@@ -105,6 +105,5 @@ STAGES["documents"] = replace(
     STAGES["bound"],
     mixture={name: share * 0.2 for name, share in STAGES["bound"].mixture.items()}
     | {DOCUMENTS: 0.3, WRITTEN: 1.0},
-    peak_rate=5e-5,
-    kept=0.0,
+    peak_rate=8e-5,
 )
