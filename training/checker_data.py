@@ -60,7 +60,8 @@ SHARES = {
     "prose_computed": 450, "abstention": 600, "data_answer": 450, "settings": 350,
     "options": 250, "functions": 300, "amounts": 500, "times": 350, "conditions": 350, "now": 300,
     "two_passages": 500, "cited": 300, "steps": 250, "conversation": 700, "language": 1000,
-    "cross_language": 600, "written": 16000, "written_language": 600,
+    "cross_language": 600, "written": 16000, "written_long": 16000,
+    "written_language": 600,
 }  # fmt: skip
 WHOLE = 20_000
 GENERATED = 2400

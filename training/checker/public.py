@@ -47,6 +47,7 @@ GROUNDED: tuple[tuple[str, str, str], ...] = (
 _WRITTEN = "written by a language model for this purpose; Apache-2.0"
 MORE_LICENCES = {
     "written": _WRITTEN,
+    "written_long": _WRITTEN,
     "written_language": _WRITTEN,
     "wice_tokens_train": "ODC-BY, text CC BY-SA",
     "halueval_qa": "MIT, text CC BY-SA 4.0 (HotpotQA, Wikipedia); rows 0..7999",

@@ -3,7 +3,8 @@
 A line of ``training/data/written.jsonl`` has ``document`` and the lists of statements ``right``,
 ``contradicted`` and ``not_stated``. A large language model wrote them without any other
 text. Right and wrong statements are twins that differ in a fact, in the document's words and in
-others.
+others. ``long``, where present, has the same lists of sentences of 12 to 42 words that state two
+to four facts, as answers do.
 """
 
 from __future__ import annotations
@@ -28,8 +29,9 @@ def written(file: Path = FILE) -> Iterator[Example]:
     for line in file.read_text(encoding="utf-8").splitlines():
         scenario = json.loads(line)
         document = scenario["document"]
-        for field, label in LABELS.items():
-            for statement in scenario[field]:
-                english = {language_of(document), language_of(statement)} <= {"en", None}
-                kind = "written" if english else "written_language"
-                yield Example(document, statement, label, kind, kind, digest(document))
+        for name, lists in (("written", scenario), ("written_long", scenario.get("long", {}))):
+            for field, label in LABELS.items():
+                for statement in lists.get(field, ()):
+                    english = {language_of(document), language_of(statement)} <= {"en", None}
+                    kind = name if english else "written_language"
+                    yield Example(document, statement, label, kind, kind, digest(document))
