@@ -92,7 +92,7 @@ def part_of(row: dict[str, Any]) -> str:
     """Return the name in a mixture of a row of ``nli_pairs.py`` or ``document_pairs.py``."""
     source = str(row.get("source", ""))
     if source.startswith("document_"):
-        return WRITTEN if source in ("document_written", "document_written_long") else DOCUMENTS
+        return WRITTEN if source.startswith("document_written") else DOCUMENTS
     return TYPED if source.startswith("typed_") else GENERATED
 
 

@@ -29,9 +29,10 @@ def written(file: Path = FILE) -> Iterator[Example]:
     for line in file.read_text(encoding="utf-8").splitlines():
         scenario = json.loads(line)
         document = scenario["document"]
+        language = language_of(document)
         for name, lists in (("written", scenario), ("written_long", scenario.get("long", {}))):
             for field, label in LABELS.items():
                 for statement in lists.get(field, ()):
-                    english = {language_of(document), language_of(statement)} <= {"en", None}
+                    english = {language, language_of(statement)} <= {"en", None}
                     kind = name if english else "written_language"
                     yield Example(document, statement, label, kind, kind, digest(document))
