@@ -120,8 +120,6 @@ def test_eight_bits_agree(monkeypatch: pytest.MonkeyPatch) -> None:
     from veridical.models import load_nli
     from veridical.models.nli import int8, packaged
 
-    if not int8.multiplies_exactly():
-        pytest.skip("int8 is refused on this processor")
     monkeypatch.setattr(packaged, "_installed", lambda: [MODEL])
     quick: Any = load_nli("base?precision=int8")
     exact: Any = load_nli("base")

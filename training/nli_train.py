@@ -53,7 +53,17 @@ from nli_reader import (
     tensors,
     tokenized,
 )
-from nli_stages import BOUND, DOCUMENTS, EDITED, GENERATED, STAGES, TYPED, WRITTEN, Stage
+from nli_stages import (
+    BOUND,
+    DOCUMENTS,
+    EDITED,
+    GENERATED,
+    LONG,
+    STAGES,
+    TYPED,
+    WRITTEN,
+    Stage,
+)
 from tokenizers import Tokenizer
 from transformers import AutoTokenizer
 
@@ -64,19 +74,20 @@ WARM_UP = 0.06
 WEIGHT_DECAY = 0.01
 SAVE_EVERY = 240.0  # seconds
 #: Names in a mixture that are a part of their file.
-PARTS = (GENERATED, TYPED, DOCUMENTS, WRITTEN)
+PARTS = (GENERATED, TYPED, DOCUMENTS, WRITTEN, LONG)
 
 
 def sources(
     data: Path, generated: Path, made: dict[str, Path | None], stage: Stage, seed: int
 ) -> Iterator[tuple[str, Rows, Rows]]:
     """Yield each source of the mixture: name, rows to train on, rows held out."""
-    made = made | {GENERATED: generated, TYPED: generated, WRITTEN: made.get(DOCUMENTS)}
+    documents = made.get(DOCUMENTS)
+    made = made | {GENERATED: generated, TYPED: generated, WRITTEN: documents, LONG: documents}
     for name in stage.mixture:
         if name in made:
             file = made[name]
             if file is None:
-                option = DOCUMENTS if name == WRITTEN else name
+                option = DOCUMENTS if name in (WRITTEN, LONG) else name
                 raise SystemExit(f"this stage learns from --{option} FILE")
             rows, kept_back = read(file, seed)
             if name in PARTS:
@@ -92,7 +103,8 @@ def part_of(row: dict[str, Any]) -> str:
     """Return the name in a mixture of a row of ``nli_pairs.py`` or ``document_pairs.py``."""
     source = str(row.get("source", ""))
     if source.startswith("document_"):
-        return WRITTEN if source.startswith("document_written") else DOCUMENTS
+        kind = source.removeprefix("document_")
+        return LONG if kind == LONG else WRITTEN if kind.startswith(WRITTEN) else DOCUMENTS
     return TYPED if source.startswith("typed_") else GENERATED
 
 

@@ -12,12 +12,8 @@ import veridical
 from veridical import UsageError
 from veridical.cli.app import app
 from veridical.cli.shard import RunShardsOptions, scoring_of
-from veridical.core.resolving import resolve
 from veridical.engine.engine import Engine
-from veridical.engine.run import Task
-from veridical.errors import ModelError
 from veridical.models import nli_in
-from veridical.models.nli import int8, onnx
 
 ROWS = [
     {"response": "Rome is in Spain.", "contexts": ["Rome is the capital of Italy."]},
@@ -68,20 +64,6 @@ def test_what_has_no_such_form_is_refused_when_the_engine_is_made(
     assert said in str(refused.value)
 
 
-def test_a_processor_that_cuts_sums_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (int8, onnx):
-        monkeypatch.setattr(module, "multiplies_exactly", lambda: False)
-    with Engine(nli="mini", store=None, processes=0) as engine:
-        (found,) = engine.models(Task(resolve("nli_grounding"))).values()
-        assert "@int8-" not in found
-    with (
-        Engine(nli="mini", precision="fast", store=None, processes=0) as engine,
-        pytest.raises(ModelError, match="this processor saturates sums of products"),
-    ):
-        engine.models(Task(resolve("nli_grounding")))
-
-
-@pytest.mark.skipif(not int8.multiplies_exactly(), reason="int8 is refused on this processor")
 def test_results_of_one_precision_are_never_given_for_the_other(tmp_path: Path) -> None:
     store = tmp_path / "store"
 

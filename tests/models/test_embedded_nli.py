@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from veridical.models import LABELS, NliModel, Pair, load_nli
 from veridical.models.nli.int8 import agreement_pairs, require_agreement
-from veridical.models.onnx_graph import multiplies_exactly
 
 FOLDER = Path(load_nli.__code__.co_filename).parent / "data/veridical-nli-mini"
 FILES = ("model.onnx", "tokenizer.json", "config.json", "calibration.json", "ranges.npz")
@@ -123,7 +122,6 @@ def test_tells_to_what_a_fact_belongs(model: NliModel) -> None:
     assert right[0] > 0.5 > wrong[0] and restored[0] > 0.5 > painted[0]
 
 
-@pytest.mark.skipif(not multiplies_exactly(), reason="int8 is refused on this processor")
 def test_int8_agrees_and_is_a_model_of_its_own(model: NliModel) -> None:
     quantised = load_nli("veridical-nli-mini?precision=int8", threads=1)
     assert quantised.revision != model.revision

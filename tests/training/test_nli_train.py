@@ -122,18 +122,19 @@ def test_what_is_told_of_words(module: ModuleType, source: Path) -> None:
 
 
 def test_written_documents_are_a_source_of_their_own(module: ModuleType, data: Path) -> None:
-    names = (module.DOCUMENTS, module.WRITTEN)
+    names = (module.DOCUMENTS, module.WRITTEN, module.LONG)
     stage = replace(module.STAGES["base"], mixture=dict.fromkeys(names, 1.0))
     generated, documents = data / "generated.jsonl", data / "documents.jsonl"
-    rows = [json.loads(line) for line in generated.read_text().splitlines()[:90]]
-    kinds = ("document_written", "document_table", "document_now")
-    parts = [row | {"source": kinds[i % 3]} for i, row in enumerate(rows)]
+    rows = [json.loads(line) for line in generated.read_text().splitlines()[:80]]
+    kinds = ("document_written", "document_table", "document_now", "document_written_long")
+    parts = [row | {"source": kinds[i % 4]} for i, row in enumerate(rows)]
     documents.write_text("".join(json.dumps(row) + "\n" for row in parts))
     made = {module.DOCUMENTS: documents}
     found = {n: [*t, *h] for n, t, h in module.sources(data, generated, made, stage, 0)}
     assert {r["source"] for r in found[module.WRITTEN]} == {"document_written"}
-    assert {r["source"] for r in found[module.DOCUMENTS]} == set(kinds[1:])
-    assert (len(found[module.WRITTEN]), len(found[module.DOCUMENTS])) == (30, 60)
+    assert {r["source"] for r in found[module.DOCUMENTS]} == set(kinds[1:3])
+    assert {r["source"] for r in found[module.LONG]} == set(kinds[3:])
+    assert [len(found[name]) for name in names] == [40, 20, 20]
     for name in names:
         alone = replace(stage, mixture={name: 1.0})
         with pytest.raises(SystemExit, match="--documents FILE"):

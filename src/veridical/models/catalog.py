@@ -151,8 +151,8 @@ def nli_in(spec: str, precision: str) -> str:
     Args:
         precision: ``exact``, float32; ``fast``, int8, like ``?precision=int8`` in ``spec``;
             ``auto``, the precision in ``spec``. Without one, ``auto`` selects int8 for this
-            project's models if the processor sums 8-bit products exactly (see
-            :class:`~veridical.models.nli.onnx.OnnxNli`), and float32 otherwise.
+            project's models (see :class:`~veridical.models.nli.onnx.OnnxNli`), and float32
+            for others.
 
     Raises:
         UsageError: the model has no int8 form, or ``spec`` has another precision.

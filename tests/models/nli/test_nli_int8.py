@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from veridical.errors import ModelError
+from veridical.models.nli import int8
 from veridical.models.nli.int8 import (
     RANGES,
     _prepared,
@@ -30,9 +31,18 @@ pytestmark = pytest.mark.torch  # with the extra come the tests that need the pa
 
 WIDTH, HEADS, EACH = 12, 3, 4
 RANDOM = np.random.default_rng(0)
-sums_exactly = pytest.mark.skipif(
-    not multiplies_exactly(), reason="int8 is refused on this processor"
-)
+
+
+@pytest.fixture(params=["signed", "unsigned"])
+def _kinds_of_bytes(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Weights as on processors that sum products of signed bytes exactly, and as on others."""
+    signed = request.param == "signed"
+    if signed and not multiplies_exactly():
+        pytest.skip("this processor saturates sums of products of signed bytes")
+    monkeypatch.setattr(int8, "multiplies_exactly", lambda: signed)
+
+
+both_kinds_of_bytes = pytest.mark.usefixtures("_kinds_of_bytes")
 
 
 def weights(*shape: int) -> Any:
@@ -75,7 +85,7 @@ def operators(file: OnnxFile) -> list[str]:
     return [n.op_type for n in onnx.load_from_string(file.content()).graph.node]
 
 
-@sums_exactly
+@both_kinds_of_bytes
 @pytest.mark.parametrize("opset", [13, 17, 18])
 def test_a_product_is_that_of_rounded_rows_and_columns(tmp_path: Path, opset: int) -> None:
     matrix, x = weights(WIDTH, 5), weights(3, WIDTH) * np.float32([[1], [100], [1e-6]])
@@ -110,7 +120,7 @@ def test_outliers_go_to_the_weights(tmp_path: Path) -> None:
     assert apart[1] < apart[0] / 2
 
 
-@sums_exactly
+@both_kinds_of_bytes
 @pytest.mark.parametrize("heads", [HEADS, HEADS - 1], ids=["all heads", "fewer heads"])
 @pytest.mark.parametrize("biased", [True, False])
 def test_attention_is_the_same_but_for_its_rounded_projections(

@@ -18,7 +18,6 @@ from veridical.models.nli import onnx as onnx_nli
 from veridical.models.nli.int8 import RANGES, agreement_pairs, require_agreement
 from veridical.models.nli.labels import PLAIN
 from veridical.models.nli.onnx import OnnxNli
-from veridical.models.onnx_graph import multiplies_exactly
 
 pytestmark = pytest.mark.torch  # with the extra come the tests that need the package onnx
 onnx = pytest.importorskip("onnx")
@@ -158,10 +157,6 @@ def _cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyP
 
 def test_int8_that_agrees_is_used(tmp_path: Path) -> None:
     exact = OnnxNli(build(tmp_path), threads=1)
-    if not multiplies_exactly():
-        with pytest.raises(ModelError, match="this processor saturates sums"):
-            OnnxNli(tmp_path, threads=1, precision="int8")
-        pytest.skip("this processor saturates sums of products; int8 was refused, as it must be")
     model: Any = load_nli(f"{tmp_path}?precision=int8", threads=1)
     assert model.revision != exact.revision
     found = judge(model, PAIRS)
@@ -171,7 +166,6 @@ def test_int8_that_agrees_is_used(tmp_path: Path) -> None:
     assert not list(tmp_path.glob("*int8*"))
 
 
-@pytest.mark.skipif(not multiplies_exactly(), reason="int8 is refused on this processor")
 def test_int8_that_does_not_agree_is_refused(tmp_path: Path) -> None:
     folder = build(tmp_path / "spoilt", spoil=1e4)
     assert plain(OnnxNli(folder, threads=1)) == [label for _, label in PLAIN]
@@ -193,7 +187,6 @@ def test_a_shipped_int8_graph_is_held_to_the_same(tmp_path: Path) -> None:
     )
 
 
-@pytest.mark.skipif(not multiplies_exactly(), reason="int8 is refused on this processor")
 def test_int8_is_compared_with_float32_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -223,7 +216,6 @@ def test_int8_is_compared_with_float32_once(
     assert len(asked) == 3
 
 
-@pytest.mark.skipif(not multiplies_exactly(), reason="int8 is refused on this processor")
 def test_int8_where_nothing_can_be_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = tmp_path / "file"
     file.write_text("no folder")
@@ -238,7 +230,6 @@ def test_other_precisions_are_refused(tmp_path: Path) -> None:
         OnnxNli(build(tmp_path), threads=1, precision="int4")
 
 
-@pytest.mark.skipif(not multiplies_exactly(), reason="int8 is refused on this processor")
 def test_a_graph_whose_weights_are_in_another_file(tmp_path: Path) -> None:
     folder = build(tmp_path)
     path = folder / "model.onnx"

@@ -45,20 +45,6 @@ _NORMALISES = 17  # first ONNX version with a normalisation operator
 DIFFERENCE = 0.03
 
 
-def need_exact_products(name: str) -> None:
-    """Check that this processor sums products of 8-bit numbers exactly.
-
-    Raises:
-        ModelError: this processor does not sum products of 8-bit numbers exactly.
-    """
-    if not multiplies_exactly():
-        raise ModelError(
-            f"{name}: this processor saturates sums of products of 8-bit numbers (it has "
-            "no instructions for them, such as AVX512-VNNI), so int8 would give other results "
-            "than on other processors; use float32"
-        )
-
-
 def shipped_ranges(folder: Path) -> Ranges | None:
     """Read the ranges (see :func:`ranges_of`) in a model folder, or return None.
 
@@ -210,10 +196,13 @@ def _rounded(
         nodes.append(node("Mul", [source, f"{name}_factors"], [f"{name}_smooth"]))
         source = f"{name}_smooth"
     scales = np.maximum(np.abs(matrix).max(axis=0), _LEAST) / _STEPS
-    file.weights[f"{name}_bytes"] = np.rint(matrix / scales).astype(np.int8)
+    signed = np.rint(matrix / scales).astype(np.int8)
+    exact = multiplies_exactly()  # else of unsigned bytes, whose sums are the same
+    file.weights[f"{name}_bytes"] = signed if exact else signed.view(np.uint8) ^ _ZERO
     file.weights[f"{name}_scales"] = (scales / _STEPS).astype(np.float32)
     file.weights.update(
         int8_zero=np.array(_ZERO, np.uint8),
+        int8_origin=np.array(0, np.int8) if exact else np.array(_ZERO, np.uint8),
         int8_step=np.array(1 / _STEPS, np.float32),
         int8_one=np.array(1, np.float32),
         int8_least=np.array(_LEAST, np.float32),
@@ -234,7 +223,14 @@ def _rounded(
         node("QuantizeLinear", [f"{name}_shares", "int8_step", "int8_zero"], [f"{name}_rounded"]),
         node(
             "MatMulIntegerToFloat",
-            [f"{name}_rounded", f"{name}_bytes", "int8_one", f"{name}_scales", "int8_zero"],
+            [
+                f"{name}_rounded",
+                f"{name}_bytes",
+                "int8_one",
+                f"{name}_scales",
+                "int8_zero",
+                "int8_origin",
+            ],
             [f"{name}_sums"],
             MICROSOFT,
         ),

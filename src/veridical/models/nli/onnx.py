@@ -20,7 +20,6 @@ from veridical.models.nli.int8 import (
     int8_graph,
     keep_ranges,
     kept_ranges,
-    need_exact_products,
     range_pairs,
     ranges_of,
     require_agreement,
@@ -37,7 +36,6 @@ from veridical.models.onnx import (
     usable_processors,
     weight_files,
 )
-from veridical.models.onnx_graph import multiplies_exactly
 
 #: Output of graphs that mark wrong words of a hypothesis.
 _WORDS = "words"
@@ -56,7 +54,7 @@ class OnnxNli(PairJudge):
         labels: the model's classes in its own order, separated by commas. Without them, the
             configuration's labels are used and must fit its answers to plain pairs.
         precision: ``float32``, ``int8`` or ``auto``. ``auto`` is int8 if the folder has
-            ``ranges.npz`` and the processor sums products of 8-bit numbers exactly, else float32.
+            ``ranges.npz``, else float32.
             In int8, weights and activations of matrix products have 8 bits, with one scale per
             column of weights and per row of activations. The graph is ``model.int8.onnx`` or
             converted on loading. It must agree with float32 on the pairs of
@@ -120,7 +118,6 @@ class OnnxNli(PairJudge):
         if shipped.is_file():
             self._take_agreeing(Graph(shipped), shipped)
             return
-        need_exact_products(self.name)
         ranges = kept_ranges(self.revision)
         if ranges is not None:
             self._logits = self._forwards(Graph(path, int8_graph(path, ranges)), path, int8=True)
@@ -184,16 +181,15 @@ def _open(path: Path, precision: str) -> tuple[Graph, bool]:
     ranges = shipped_ranges(path.parent) if rounds(path, precision) else None
     if ranges is None or path.with_name("model.int8.onnx").is_file():
         return Graph(path), False
-    need_exact_products(path.parent.name)
     need_room(path)
     return Graph(path, int8_graph(path, ranges)), True
 
 
 def rounds(path: Path, precision: str) -> bool:
-    """Return True if a precision means the 8-bit form of this file on this processor."""
+    """Return True if a precision means the 8-bit form of this file."""
     if precision != "auto":
         return precision == "int8"
-    return path.with_name(RANGES).is_file() and multiplies_exactly()
+    return path.with_name(RANGES).is_file()
 
 
 class _Read(NamedTuple):
