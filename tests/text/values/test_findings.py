@@ -539,3 +539,10 @@ def test_a_question_states_its_own_numbers() -> None:
     source = "Adults pay £9, children (4-12) £6. The family ticket (2+2) is £26."
     question = "What do two children pay?"
     assert "wrong" not in {f.status for f in found("Two children pay £12.", source, question)}
+
+
+def test_the_time_of_a_message_is_not_the_one_that_it_names() -> None:
+    log = "[09:40] bo: please wait until noon\n[09:41] ann: ok. 12:30 then?\n[12:34] ann: deploying"
+    right = "Ann deployed shortly after 12:30, as Bo had asked her to wait until noon."
+    assert [f.status for f in found(right, log)] == ["found", "found"]
+    assert [f.status for f in found("Ann deployed at 9:40.", log)] == ["wrong"]

@@ -196,13 +196,12 @@ def _rounded(
         nodes.append(node("Mul", [source, f"{name}_factors"], [f"{name}_smooth"]))
         source = f"{name}_smooth"
     scales = np.maximum(np.abs(matrix).max(axis=0), _LEAST) / _STEPS
-    signed = np.rint(matrix / scales).astype(np.int8)
-    exact = multiplies_exactly()  # else of unsigned bytes, whose sums are the same
-    file.weights[f"{name}_bytes"] = signed if exact else signed.view(np.uint8) ^ _ZERO
+    steps = np.rint(matrix / scales).astype(np.int8)
+    signed = multiplies_exactly()  # unsigned bytes have the same sums on all processors
+    file.weights[f"{name}_bytes"] = steps if signed else steps.view(np.uint8) ^ _ZERO
     file.weights[f"{name}_scales"] = (scales / _STEPS).astype(np.float32)
     file.weights.update(
         int8_zero=np.array(_ZERO, np.uint8),
-        int8_origin=np.array(0, np.int8) if exact else np.array(_ZERO, np.uint8),
         int8_step=np.array(1 / _STEPS, np.float32),
         int8_one=np.array(1, np.float32),
         int8_least=np.array(_LEAST, np.float32),
@@ -214,6 +213,7 @@ def _rounded(
     else:
         inputs = [f"{name}_absolute", "int8_last"]
         greatest = node("ReduceMax", inputs, [f"{name}_greatest"], keepdims=1)
+    factors = [f"{name}_rounded", f"{name}_bytes", "int8_one", f"{name}_scales", "int8_zero"]
     return [
         *nodes,
         node("Abs", [source], [f"{name}_absolute"]),
@@ -223,14 +223,7 @@ def _rounded(
         node("QuantizeLinear", [f"{name}_shares", "int8_step", "int8_zero"], [f"{name}_rounded"]),
         node(
             "MatMulIntegerToFloat",
-            [
-                f"{name}_rounded",
-                f"{name}_bytes",
-                "int8_one",
-                f"{name}_scales",
-                "int8_zero",
-                "int8_origin",
-            ],
+            factors if signed else [*factors, "int8_zero"],
             [f"{name}_sums"],
             MICROSOFT,
         ),

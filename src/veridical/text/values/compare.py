@@ -437,7 +437,9 @@ class _Statement:
         start, end = text.sentence(value.start)
         before = text.sentence(max(0, start - 1))[0]
         after = text.sentence(min(len(text.text) - 1, end))[1] if end < len(text.text) else end
-        return [j for j in text.within(before, after) if j != i][:_MAX_NEIGHBOURS]
+        stamps = text.stamp(i)  # no value of a message instead of one in it
+        near = [j for j in text.within(before, after) if j != i and text.stamp(j) <= stamps]
+        return near[:_MAX_NEIGHBOURS]
 
     # another value in its place
 
