@@ -100,8 +100,8 @@ STAGES["bound"] = replace(
     kept=0.3,  # of 0, 0.3, 0.5 and 0.7 the least loss on cad_snli_dev and LingNLI's dev part
 )
 
-#: Written documents, others of many kinds, and of the rest as much as keeps it. Long sentences count
-#: most: they carry over to unseen answers.
+#: Written documents, others of many kinds, and of the rest as much as keeps it. Most rows are long
+#: sentences: they carry over to unseen answers.
 STAGES["documents"] = replace(
     STAGES["bound"],
     mixture={name: share * 0.2 for name, share in STAGES["bound"].mixture.items()}
