@@ -54,10 +54,9 @@ class OnnxNli(PairJudge):
         labels: the model's classes in its own order, separated by commas. Without them, the
             configuration's labels are used and must fit its answers to plain pairs.
         precision: ``float32``, ``int8`` or ``auto``. ``auto`` is int8 if the folder has
-            ``ranges.npz``, else float32.
-            In int8, weights and activations of matrix products have 8 bits, with one scale per
-            column of weights and per row of activations. The graph is ``model.int8.onnx`` or
-            converted on loading. It must agree with float32 on the pairs of
+            ``ranges.npz``, else float32. In int8, weights and activations of matrix products have 8
+            bits, with one scale per column of weights and per row of activations. The graph is
+            ``model.int8.onnx`` or converted on loading. It must agree with float32 on the pairs of
             ``agreement.json``; this is measured before its first use, unless ``ranges.npz``
             confirms it. Its revision begins with ``int8-``. Windows are then run one by one, as
             padding changes the last bits of sums, and a result must not depend on other requests.

@@ -437,8 +437,9 @@ class _Statement:
         start, end = text.sentence(value.start)
         before = text.sentence(max(0, start - 1))[0]
         after = text.sentence(min(len(text.text) - 1, end))[1] if end < len(text.text) else end
-        stamps = text.stamp(i)  # no value of a message instead of one in it
-        near = [j for j in text.within(before, after) if j != i and text.stamp(j) <= stamps]
+        near = [j for j in text.within(before, after) if j != i]
+        if not text.is_stamp(i):
+            near = [j for j in near if not text.is_stamp(j)]
         return near[:_MAX_NEIGHBOURS]
 
     # another value in its place

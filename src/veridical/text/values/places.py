@@ -191,13 +191,11 @@ class Text:
         first, last = bisect_left(self.starts, start), bisect_left(self.starts, end)
         return list(range(first, last))
 
-    def stamp(self, i: int) -> bool:
+    def is_stamp(self, i: int) -> bool:
         """Return True if value ``i`` is the time of a message: "[09:41] Ann: at noon"."""
         value = self.values[i]
-        return value.kind == "time" and self.text[max(0, value.start - 2) : value.start] in (
-            "[",
-            "\n[",
-        )
+        before = self.text[max(0, value.start - 2) : value.start]
+        return value.kind == "time" and before in ("[", "\n[")
 
     def stems(self, start: int, end: int) -> frozenset[str]:
         """Return the stems of the content words in ``[start:end]``, without those of values."""
