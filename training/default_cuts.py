@@ -10,6 +10,9 @@ import numpy as np
 from veridical.ensembles.scorers import default_set as default
 
 UNCLEAR = 0.1  # share of a set's answers that are unclear, at most
+#: Loss of balanced accuracy, times two, that is taken for flagging as many right answers as wrong
+#: ones are missed. Between such cuts, the sets disagree by more than this.
+FLAT = 0.02
 PRECISION = 0.75  # of the verdict contradicted
 LEAST_SHARE = 0.5  # of contradiction in the evidence against a sentence, for that verdict
 DIGITS = 4
@@ -41,11 +44,17 @@ def errors(sets: Sequence[Judged], risk: float) -> tuple[float, float]:
 
 
 def cuts(sets: Sequence[Judged]) -> dict[str, dict[str, float]]:
-    """Choose the cuts of each strictness, by answers that were judged out of fold."""
+    """Choose the cuts of each strictness, by answers that were judged out of fold.
+
+    ``balanced`` is chosen from the cuts whose errors add up to at most :data:`FLAT` more than the
+    least sum. It is the one at which both shares are most alike.
+    """
     grid = np.linspace(0.1, 0.9, 81)
     table = np.array([errors(sets, risk) for risk in grid])
     smooth = np.convolve(np.pad(table.sum(axis=1), 2, "edge"), np.ones(5) / 5, "valid")
-    even = int(np.argmin(smooth))  # of neighbouring cuts, so that no single answer decides
+    gaps = np.abs(table[:, 0] - table[:, 1])
+    # smoothed over neighbouring cuts, so that no single answer decides
+    even = int(np.argmin(np.where(smooth <= smooth.min() + FLAT, gaps, np.inf)))
     low = int(np.argmin(np.abs(table[:, 0] - table[even, 0] / 2)))
     high = int(np.argmin(np.abs(table[:, 1] - table[even, 1] / 2)))
     made = {}

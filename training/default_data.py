@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import random
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -211,8 +212,39 @@ def examples(path: Path) -> list[tuple[dict[str, Any], float, str]]:
     ]
 
 
-def load(data: Path, home: Path) -> list[Labelled]:
-    """Load every set, those for fitting first."""
+def written(path: Path, most: int) -> list[tuple[dict[str, Any], float, str]]:
+    """Load pairs of answers of one to three statements on a document, ``most`` answers at most.
+
+    In the wrong answer of a pair, a wrong statement of like length replaces a right one.
+
+    Args:
+        path: ``dev.jsonl`` of ``checker_data.py``, held out from the models by document.
+    """
+    by_document: dict[str, list[dict[str, Any]]] = {}
+    for row in lines(path):
+        if row["kind"] in ("written", "written_long"):
+            by_document.setdefault(row["group"], []).append(row)
+    draw = random.Random(0)
+    items = []
+    for turn in range(most):  # round by round, so that documents count alike
+        for group, rows in by_document.items():
+            right = [row["statement"] for row in rows if row["label"] == "supported"]
+            wrong = [row["statement"] for row in rows if row["label"] != "supported"]
+            others = len(items) // 2 % 3
+            if turn >= len(wrong) or len(right) <= others or len(items) + 2 > most:
+                continue
+            twin = min(right, key=lambda text: abs(len(text) - len(wrong[turn])))
+            around = draw.sample([text for text in right if text != twin], others)
+            place = draw.randint(0, others)
+            alone = Counter(row["document"] for row in rows).most_common(1)[0][0]
+            for label, text in enumerate((twin, wrong[turn])):
+                response = " ".join([*around[:place], text, *around[place:]])
+                items.append(({"contexts": alone, "response": response}, float(label), group))
+    return items
+
+
+def load(data: Path, home: Path, checker: Path) -> list[Labelled]:
+    """Load every set, those for fitting first. ``checker``: the output of ``checker_data.py``."""
     path = data / "grounded"
     qa = data / "qa" / "gsm8k_example_model_solutions.jsonl"
     halueval = data / "halueval" / "dataset_halueval_qa.jsonl"
@@ -236,6 +268,7 @@ def load(data: Path, home: Path) -> list[Labelled]:
                 ("SummEdits", "qmsumm", "summedits_qmsumm_train", 120),
             )
         ),
+        Labelled.of("Written", "", "contexts", "fit", written(checker / "dev.jsonl", 400)),
         Labelled.of("GSM8K", "solutions", "samples", "fit", gsm8k(qa, 400, "samples", _steps)),
         Labelled.of("GSM8K", "answers", "samples", "fit", gsm8k(qa, 400, "samples", _final)),
         Labelled.of("GSM8K", "solutions", "reference", "fit", gsm8k(qa, 400, "reference", _steps)),

@@ -13,6 +13,8 @@ from veridical.stats.metrics.ranking import auroc
 
 #: Shares of the log of the number of sentences that are tried.
 OF_MANY = (0.0, 0.25, 0.5, 0.75, 1.0)
+#: Differences of mean AUROC up to this one are noise.
+ALIKE = 0.0005
 
 Way = Callable[[np.ndarray], float]
 
@@ -59,8 +61,10 @@ def pairs_ordered(
 def best_of_many(
     sets: Sequence[Labelled], each: Sequence[Sequence[np.ndarray]], weights: Sequence[float]
 ) -> float:
-    """Return the share of the log of the number of sentences that orders best; prints what each of
-    :data:`WAYS` orders.
+    """Return the share of the log of the number of sentences that orders best.
+
+    Of shares that order alike it is the smallest, as one wrong sentence among many counts most by
+    it. Prints the order by each of :data:`WAYS`.
 
     Args:
         each: of every set, for each answer the log-odds of its sentences.
@@ -78,4 +82,5 @@ def best_of_many(
         ]
         shown = ", ".join(f"{of} {share:.3f} of {n}" for of, share, n in pairs if n)
         print(f"{name}: mean AUROC {means[name]:.4f}; pairs: {shown}")
-    return max(OF_MANY, key=lambda share: means[f"worst, {share} of many"])
+    orders = {share: means[f"worst, {share} of many"] for share in OF_MANY}
+    return min(share for share, mean in orders.items() if mean >= max(orders.values()) - ALIKE)

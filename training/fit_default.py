@@ -1,6 +1,6 @@
 """The default's fits: weights, calibration and thresholds of ``ensemble``. Labels are used.
 
-    python training/fit_default.py --data ../shared/data --store .veridical/store --nli mini base
+    python training/fit_default.py --data ../shared/data --checker WORK/checker --nli mini base
 
 Fits are made for each NLI model and each field (contexts, reference, samples, log-probabilities).
 The members' risks on labelled answers become log-odds. Logistic regressions of these give the
@@ -16,10 +16,11 @@ the one that orders best out of fold. The order by the mean, the expected number
 and the like is printed for comparison (``default_ways.py``). By samples and log-probabilities the
 regression uses the response.
 
-Verdicts are cut on these risks, out of fold, each benchmark counting the same. ``balanced`` has the
-largest balanced accuracy. At ``low`` half as many right answers are flagged, at ``high`` half as
-many wrong ones are missed. Below each cut, a zone with at most a tenth of the answers is
-``unclear``. From the risk of ``contradicted``, three of four answers of even sets are wrong.
+Verdicts are cut on these risks, out of fold, each benchmark counting the same. ``balanced`` has
+nearly the largest balanced accuracy, and flags about as many right answers as it misses wrong ones.
+At ``low`` half as many right answers are flagged, at ``high`` half as many wrong ones are missed.
+Below each cut, a zone with at most a tenth of the answers is ``unclear``. From the risk of
+``contradicted``, three of four answers of even sets are wrong.
 
 The output is ``ensembles/scorers/default.json``. Figures are printed for the fitted data (out of
 fold, by group) and for held-out data. Those of constant risks and of the length are added.
@@ -74,7 +75,7 @@ KNOWN_WORDS = "knowledge_precision"
 OF_SENTENCES = ("contexts", "reference")
 RIDGE = 1.0
 #: The benchmarks of contexts, each a fold.
-BENCHMARKS = ("BEGIN", "HaluEval", "CG2C", "FaithDial", "SummEdits")
+BENCHMARKS = ("BEGIN", "HaluEval", "CG2C", "FaithDial", "SummEdits", "Written")
 FOLDS = len(BENCHMARKS)
 ROUNDS = 20
 READ = 100  # answers of a set that the readers' language model reads
@@ -440,8 +441,7 @@ def fit_field(
     weights = shares([*fitting, *cutting])
     rows = [judged(*row, weight) for row, weight in zip(unseen, weights, strict=True)]
     cut = cuts(rows)
-    flagged = cut["balanced"]["flagged"]
-    contradicted = contradicted_from(rows, flagged)
+    contradicted = contradicted_from(rows, flagged := cut["balanced"]["flagged"])
     for one, values in zip(fitting, odds, strict=True):
         report(f"{field}: {one.of.name} (out of fold)", one, values)
         _report_members(names, one)
@@ -449,7 +449,8 @@ def fit_field(
         if one.of.role != "fit":
             report(f"{field}: {one.of.name} ({one.of.role})", one, whole.odds(one))
             _report_members(names, one)
-    print(f"{field}: of_many {of_many}, cuts {cut}, contradicted {contradicted}")
+    verdicts = {"of_many": of_many, "cuts": cut, "contradicted": contradicted}
+    print(f"{field}: {verdicts}")
     for one, values in [
         *zip(fitting, odds, strict=True),
         *((one, whole.odds(one)) for one in plain if one.of.role != "fit"),
@@ -463,9 +464,7 @@ def fit_field(
     return {
         "members": list(names),
         "fitted_on": {one.of.name: len(one.of.rows) for one in own},
-        "of_many": of_many,
-        "cuts": cut,
-        "contradicted": contradicted,
+        **(verdicts if field == "contexts" else {}),  # others have too few sets to choose cuts by
         "fits": {
             name: {
                 "intercept": round(model.intercept, DIGITS),
@@ -553,6 +552,7 @@ def report(title: str, one: Answers, odds: np.ndarray) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--checker", type=Path, required=True, help="folder of checker_data.py")
     parser.add_argument("--store", type=Path, help="keeps what models said, for the next time")
     parser.add_argument("--nli", nargs="+", default=["mini"], help="models to fit for; see --nli")
     parser.add_argument("--most", type=int, help="answers of each set, at most")
@@ -568,7 +568,7 @@ def main() -> None:
         answers: list[tuple[Answers, tuple[str, ...]]] = []
         sets = [
             one.first(arguments.most)
-            for one in load(arguments.data, HOME)
+            for one in load(arguments.data, HOME, arguments.checker)
             if one.field in arguments.fields
         ]
         of_long = [one for one in sets if one.field == "samples" and one.name == LONG]

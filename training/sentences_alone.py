@@ -1,6 +1,6 @@
 """Entailment by single sentences of a source, its windows, and both.
 
-    python training/sentences_alone.py --data DATA [--nli base mini] [--limit 300]
+    python training/sentences_alone.py --data DATA --checker WORK/checker [--nli base mini]
 
 Each sentence of an answer is judged by the windows of its sources. It is also judged by the one,
 two or three sentences of each window that share most words with it, each alone. For each set the
@@ -63,8 +63,8 @@ RULES: dict[str, Rule] = {
 }
 
 
-def sets(data: Path, limit: int) -> Iterator[tuple[str, list[Record], np.ndarray]]:
-    for one in load(data, HOME):
+def sets(data: Path, checker: Path, limit: int) -> Iterator[tuple[str, list[Record], np.ndarray]]:
+    for one in load(data, HOME, checker):
         if one.field == "contexts" and one.role == "fit":
             rows = [Record.model_validate(row) for row in one.rows[:limit]]
             yield one.name, rows, np.array(one.labels[:limit])
@@ -136,13 +136,14 @@ def more_words(answers: list[Sentences], pairs: list[Pair]) -> float:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--checker", type=Path, required=True, help="folder of checker_data.py")
     parser.add_argument("--nli", nargs="+", default=["mini"])
     parser.add_argument("--limit", type=int, default=300, help="answers of each set")
     options = parser.parse_args()
     for name in options.nli:
         model = load_nli(name)
         print(f"\n{name}: AUROC / accuracy at 0.5")
-        for title, records, labels in sets(options.data, options.limit):
+        for title, records, labels in sets(options.data, options.checker, options.limit):
             answers, pairs = read(records)
             e = judge(model, pairs)[:, 0]
             print(f"{title}, {len(records)} answers")
