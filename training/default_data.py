@@ -11,6 +11,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from nli_stages import LONG, WRITTEN
+
 #: Answers of a pair differ by at most this many characters, so that length has no information.
 LENGTH_GAP = 4
 #: Rows of HaluEval qa from here on are held out.
@@ -222,22 +224,27 @@ def written(path: Path, most: int) -> list[tuple[dict[str, Any], float, str]]:
     """
     by_document: dict[str, list[dict[str, Any]]] = {}
     for row in lines(path):
-        if row["kind"] in ("written", "written_long"):
+        if row["kind"] in (WRITTEN, LONG):
             by_document.setdefault(row["group"], []).append(row)
+    documents = []
+    for group, rows in by_document.items():
+        right = [row["statement"] for row in rows if row["label"] == "supported"]
+        wrong = [row["statement"] for row in rows if row["label"] != "supported"]
+        alone = Counter(row["document"] for row in rows).most_common(1)[0][0]
+        documents.append((group, alone, right, wrong))
     draw = random.Random(0)
-    items = []
-    for turn in range(most):  # round by round, so that documents count alike
-        for group, rows in by_document.items():
-            right = [row["statement"] for row in rows if row["label"] == "supported"]
-            wrong = [row["statement"] for row in rows if row["label"] != "supported"]
+    items: list[tuple[dict[str, Any], float, str]] = []
+    # round by round, so that documents count alike
+    for turn in range(max(len(wrong) for *_, wrong in documents)):
+        for group, alone, right, wrong in documents:
             others = len(items) // 2 % 3
             if turn >= len(wrong) or len(right) <= others or len(items) + 2 > most:
                 continue
-            twin = min(right, key=lambda text: abs(len(text) - len(wrong[turn])))
+            error = wrong[turn]
+            twin = min(right, key=lambda text: abs(len(text) - len(error)))
             around = draw.sample([text for text in right if text != twin], others)
             place = draw.randint(0, others)
-            alone = Counter(row["document"] for row in rows).most_common(1)[0][0]
-            for label, text in enumerate((twin, wrong[turn])):
+            for label, text in enumerate((twin, error)):
                 response = " ".join([*around[:place], text, *around[place:]])
                 items.append(({"contexts": alone, "response": response}, float(label), group))
     return items

@@ -13,7 +13,7 @@ from veridical.stats.metrics.ranking import auroc
 
 #: Shares of the log of the number of sentences that are tried.
 OF_MANY = (0.0, 0.25, 0.5, 0.75, 1.0)
-#: Differences of mean AUROC up to this one are noise.
+#: Shares whose mean AUROC differs by at most this order alike.
 ALIKE = 0.0005
 
 Way = Callable[[np.ndarray], float]

@@ -16,8 +16,7 @@ the one that orders best out of fold. The order by the mean, the expected number
 and the like is printed for comparison (``default_ways.py``). By samples and log-probabilities the
 regression uses the response.
 
-Verdicts are cut on these risks, out of fold, each benchmark counting the same. ``balanced`` has
-nearly the largest balanced accuracy, and flags about as many right answers as it misses wrong ones.
+Verdicts are cut on these risks, out of fold (``default_cuts.py``). Each benchmark counts the same.
 At ``low`` half as many right answers are flagged, at ``high`` half as many wrong ones are missed.
 Below each cut, a zone with at most a tenth of the answers is ``unclear``. From the risk of
 ``contradicted``, three of four answers of even sets are wrong.
@@ -441,7 +440,8 @@ def fit_field(
     weights = shares([*fitting, *cutting])
     rows = [judged(*row, weight) for row, weight in zip(unseen, weights, strict=True)]
     cut = cuts(rows)
-    contradicted = contradicted_from(rows, flagged := cut["balanced"]["flagged"])
+    flagged = cut["balanced"]["flagged"]
+    contradicted = contradicted_from(rows, flagged)
     for one, values in zip(fitting, odds, strict=True):
         report(f"{field}: {one.of.name} (out of fold)", one, values)
         _report_members(names, one)

@@ -166,7 +166,7 @@ def main() -> None:
                     used = count if scorer in USE_SAMPLES else 0
                     if len(scored) >= 20 and (count in (0, most) or used):
                         found.setdefault(used, []).append(scored)
-            print(name, len(rows), "samples", most, flush=True)
+            print(name, len(rows), "samples", most)
     for scorer, by_samples in fits.items():
         columns = {str(n): quantiles(found) for n, found in sorted(by_samples.items())}
         tables[scorer] = {

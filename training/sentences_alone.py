@@ -7,8 +7,9 @@ two or three sentences of each window that share most words with it, each alone.
 AUROC of 1 - P(entailment) of the worst sentence is printed. The accuracy at 0.5 follows, right and
 wrong answers counting the same, then the share of additional words that the model reads.
 
-Sets: BEGIN's dev parts and HaluEval qa, as ``default_data.py`` has them, on which the rule of
-``veridical.core.passage_verdicts`` was chosen, and the plain development pairs.
+Sets: those with contexts that the default is fitted on (``default_data.py``), and the plain
+development pairs. The rule of ``veridical.core.passage_verdicts`` was chosen on BEGIN's dev parts
+and HaluEval qa.
 """
 
 from __future__ import annotations

@@ -30,6 +30,14 @@ def even(module: ModuleType, wrong: float) -> Any:
     return judged(module, risks, [int(r > wrong) for r in risks])
 
 
+def test_of_cuts_that_err_alike_the_most_even_one_is_taken(module: ModuleType) -> None:
+    """Risks that say nothing: at every cut the errors add up to 1."""
+    risks = [(i + 0.5) / 1000 for i in range(1000)] * 2
+    balanced = module.cuts([judged(module, risks, [0] * 1000 + [1] * 1000)])["balanced"]
+    assert balanced["flagged"] == pytest.approx(0.5)
+    assert balanced["right_flagged"] == pytest.approx(balanced["wrong_missed"], abs=0.01)
+
+
 def test_the_balanced_cut_is_where_errors_are_least(module: ModuleType) -> None:
     made = module.cuts([even(module, 0.45)])
     assert made["balanced"]["flagged"] == pytest.approx(0.45, abs=0.03)

@@ -40,7 +40,9 @@ def test_pairs_are_of_one_group(module: ModuleType) -> None:
     assert module.pairs_ordered(values, labels, groups) == (0.75, 2)  # a tie counts half
 
 
-def test_the_best_share_is_taken(module: ModuleType, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_best_share_is_taken(
+    module: ModuleType, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Long right answers have one sentence that is as bad as the wrong answers' only one."""
     items = [({}, 0.0, "g"), ({}, 0.0, "h"), ({}, 1.0, "g"), ({}, 1.0, "h")]
     one = module.Labelled.of("A", "", "contexts", "fit", items)
@@ -50,3 +52,5 @@ def test_the_best_share_is_taken(module: ModuleType, capsys: pytest.CaptureFixtu
     assert best > 0
     assert "pairs: A 1.000 of 2" in capsys.readouterr().out
     assert module.best_of_many([one], [[-o for o in each[0]]], [1.0]) == 0.0
+    monkeypatch.setattr(module, "ALIKE", 1.0)  # all order alike: the smallest is taken
+    assert module.best_of_many([one], each, [1.0]) == 0.0
