@@ -31,9 +31,10 @@ def even(module: ModuleType, wrong: float) -> Any:
 
 
 def test_of_cuts_that_err_alike_the_most_even_one_is_taken(module: ModuleType) -> None:
-    """Risks that say nothing: at every cut the errors add up to 1."""
-    risks = [(i + 0.5) / 1000 for i in range(1000)] * 2
-    balanced = module.cuts([judged(module, risks, [0] * 1000 + [1] * 1000)])["balanced"]
+    """Errors add up to 1 at every cut, and from 0.2 to 0.3 to 0.99."""
+    right = [(i + 0.5) / 1000 for i in range(1000)]
+    wrong = [r + 0.1 if 0.19 < r < 0.2 else r for r in right]
+    balanced = module.cuts([judged(module, right + wrong, [0] * 1000 + [1] * 1000)])["balanced"]
     assert balanced["flagged"] == pytest.approx(0.5)
     assert balanced["right_flagged"] == pytest.approx(balanced["wrong_missed"], abs=0.01)
 
