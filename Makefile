@@ -8,6 +8,8 @@ BIN := .venv/bin
 WORKERS ?= 2
 # files with tests marked alone: to collect all others again takes half a minute
 ALONE = $$(grep -rl "pytest.mark.alone" tests packages/veridical-lab/tests --include=*.py)
+# each of the processes that tests start would compile the package again
+export PYTHONDONTWRITEBYTECODE :=
 
 .PHONY: demo test coverage release clean
 

@@ -5,11 +5,8 @@ from __future__ import annotations
 import ast
 import os
 import threading
-from collections.abc import Callable
 from contextlib import suppress
-from typing import Literal, TypeVar, overload
-
-T = TypeVar("T")
+from typing import Literal, overload
 
 #: Times a source is parsed before an error of CPython is passed on.
 ATTEMPTS = 20
@@ -34,32 +31,22 @@ def parse_python(source: str, mode: Literal["eval"]) -> ast.Expression: ...
 def parse_python(
     source: str, mode: Literal["exec", "eval"] = "exec"
 ) -> ast.Module | ast.Expression:
-    """Parse Python source, as ``ast.parse`` does, but see :func:`undisturbed`.
+    """Parse Python source, as ``ast.parse`` does, one thread at a time, and again if disturbed.
+
+    CPython before 3.11.8 and 3.12.2 counts the depth of a tree once per process. A parse in another
+    thread, or in a finaliser, disturbs the count and raises SystemError
+    (https://github.com/python/cpython/issues/106905). The next attempt starts to count afresh.
 
     Raises:
         SyntaxError, ValueError, RecursionError, MemoryError: as ``ast.parse``.
         SystemError: every attempt was disturbed.
     """
-
-    return undisturbed(
-        lambda: ast.parse(source) if mode == "exec" else ast.parse(source, mode="eval")
-    )
-
-
-def undisturbed(parse: Callable[[], T]) -> T:
-    """Call a function that parses Python, one at a time, and again if it was disturbed.
-
-    CPython before 3.11.8 and 3.12.2 counts the depth of a tree once per process. A parse in another
-    thread, or in a finaliser, disturbs the count and raises SystemError
-    (https://github.com/python/cpython/issues/106905). The next attempt starts to count afresh.
-    NumPy parses the head of each stored array, so these are read by this function too.
-
-    Raises:
-        SystemError: every attempt was disturbed.
-        Exception: as ``parse``.
-    """
     with _ONE_AT_A_TIME:
         for _ in range(ATTEMPTS - 1):
             with suppress(SystemError):
-                return parse()
-        return parse()
+                return _parse(source, mode)
+        return _parse(source, mode)
+
+
+def _parse(source: str, mode: Literal["exec", "eval"]) -> ast.Module | ast.Expression:
+    return ast.parse(source) if mode == "exec" else ast.parse(source, mode="eval")

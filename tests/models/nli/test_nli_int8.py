@@ -229,6 +229,8 @@ def test_ranges_are_kept_and_damaged_ones_measured_anew(
     for damaged in (kept.read_bytes()[:-20], b"", b"not an archive"):
         kept.write_bytes(damaged)
         assert kept_ranges("one") is None
-    (tmp_path / RANGES).write_bytes(content_of(ranges)[:40])
-    with pytest.raises(ModelError, match=r"ranges\.npz is damaged"):
-        shipped_ranges(tmp_path)
+    doubles: dict[str, Any] = {"a": np.ones(3)}
+    for damaged in (content_of(ranges)[:40], content_of(doubles)):
+        (tmp_path / RANGES).write_bytes(damaged)
+        with pytest.raises(ModelError, match=r"ranges\.npz is damaged"):
+            shipped_ranges(tmp_path)
