@@ -10,7 +10,7 @@ import numpy as np
 from veridical.ensembles.scorers import default_set as default
 
 UNCLEAR = 0.1  # share of a set's answers that are unclear, at most
-FLAT = 0.02  # of the sum of both errors, given up for shares that are alike
+FLAT = 0.01  # of the sum of both errors, given up for shares that are alike
 PRECISION = 0.75  # of the verdict contradicted
 LEAST_SHARE = 0.5  # of contradiction in the evidence against a sentence, for that verdict
 DIGITS = 4
