@@ -166,16 +166,16 @@ async def test_no_pairs():
     assert asked == [[]]
 
 
-def test_a_sentence_that_says_so_is_not_drowned_by_the_next():
+@pytest.mark.parametrize("scorer", ["nli_grounding", "claims"])
+def test_a_sentence_that_says_so_is_not_drowned_by_the_next(scorer):
     """By the embedded model: both sentences together entail it with little more than a half."""
     row = {
         "response": "Items can be returned within 30 days.",
         "contexts": [f"{RETURNS} {SOFTWARE}"],
     }
     with veridical.Engine(processes=0, store=None) as engine:
-        (result,) = veridical.check([row], engine=engine)
-    assert (result.verdict, result.risk < 0.3) == ("supported", True)
-    assert {result.scores[s].risk < 0.4 for s in ("nli_grounding", "claims")} == {True}
+        (result,) = veridical.check([row], scorer, engine=engine)
+    assert result.scores[scorer].risk < 0.3
 
 
 async def test_a_copy_is_entailed_without_the_model():
