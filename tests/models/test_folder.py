@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import struct
 from pathlib import Path
@@ -14,7 +15,7 @@ import pytest
 from veridical.errors import ModelError, UsageError
 from veridical.models import MODEL_FORMS, list_models, load_encoder
 from veridical.models.catalog import EMBEDDED
-from veridical.models.folder import Settings, load_tokenizer, read_safetensors
+from veridical.models.folder import Settings, digest_of, load_tokenizer, read_safetensors
 from veridical.models.onnx import OnnxEncoder
 
 
@@ -195,3 +196,28 @@ def test_list_of_models() -> None:
     assert (row.name, row.licence, row.kind) == ("minilm", "Apache-2.0", "encoder")
     assert 23e6 < row.as_dict()["size_bytes"] < 25e6
     assert row.revision == load_encoder(threads=1).revision
+
+
+def test_a_digest_is_that_of_the_content_after_any_change(tmp_path: Path) -> None:
+    path = tmp_path / "weights"
+    path.write_bytes(b"a" * 100)
+    first = digest_of("m", [path])
+    path.write_bytes(b"b" * 100)  # as long, and at once
+    assert digest_of("m", [path]) != first
+    path.write_bytes(b"a" * 100)
+    assert digest_of("m", [path]) == first != digest_of("n", [path])
+
+
+def test_a_file_that_has_not_changed_is_read_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "weights"
+    path.write_bytes(b"a" * 100)
+    os.utime(path, ns=(0, 10**18))
+    first = digest_of("m", [path])
+    monkeypatch.setattr(Path, "open", lambda *_: pytest.fail("it is read again"))
+    assert digest_of("m", [path]) == first
+    monkeypatch.undo()
+    path.write_bytes(b"b" * 100)
+    os.utime(path, ns=(0, 10**18 + 1))
+    assert digest_of("m", [path]) != first

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import json
+import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -22,6 +24,8 @@ GRAPHS = ("model.onnx", "onnx/model.onnx")
 IMAGE_GRAPHS = (*GRAPHS, "vision_model.onnx", "onnx/vision_model.onnx")
 #: Maximum window if only the architecture limits it, as attention is quadratic.
 LONGEST = 8192
+#: Nanoseconds after which a further change of a file shows in its time.
+_TICK = 2_000_000_000
 #: Model types whose position table starts after the padding id.
 _SHIFTED_POSITIONS = {
     "roberta",
@@ -156,9 +160,33 @@ class Settings:
 def digest_of(identity: object, files: Iterable[Path] = ()) -> str:
     """Return 16 hex digits over ``identity`` (bytes or its repr) and the files' content."""
     content = identity if isinstance(identity, bytes) else repr(identity).encode()
+    states = tuple(_FileState.of(file) for file in files)
+    last = max((state.modified for state in states), default=0)
+    # a later change within one tick of the clock would not be seen
+    settled = time.time_ns() - last > _TICK
+    return _digest(content, states) if settled else _digest.__wrapped__(content, states)
+
+
+class _FileState(NamedTuple):
+    """A file whose content is the same while this is."""
+
+    path: str
+    device: int
+    number: int
+    size: int
+    modified: int
+
+    @classmethod
+    def of(cls, path: Path) -> _FileState:
+        found = path.stat()
+        return cls(str(path), found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns)
+
+
+@lru_cache(maxsize=64)
+def _digest(content: bytes, files: tuple[_FileState, ...]) -> str:
     digest = hashlib.blake2b(content, digest_size=8)
     for file in files:
-        with file.open("rb") as f:
+        with Path(file.path).open("rb") as f:
             while chunk := f.read(1 << 22):
                 digest.update(chunk)
     return digest.hexdigest()
