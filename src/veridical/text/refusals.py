@@ -34,9 +34,8 @@ class RefusalClause(NamedTuple):
 
 @cache
 def _refusal() -> re.Pattern[str]:
-    """Compile the pattern of refusals on first use, as it is large."""
-    forms = w.FIRST_PERSON, w.SOURCE_SILENT, w.THERE_IS_NO, w.IMPERSONAL, w.FOREIGN
-    return re.compile("|".join(forms))
+    """Compile the pattern of refusals in English on first use, as it is large."""
+    return re.compile("|".join((w.FIRST_PERSON, w.SOURCE_SILENT, w.THERE_IS_NO, w.IMPERSONAL)))
 
 
 @cache
@@ -247,23 +246,23 @@ _QUESTION = re.compile(
     r"when|where|why|how|kann|können|was|wie|puis|comment|qué|cómo|puedo|posso|come|что|как|чем)\b"
     r"(?! you know)"
 )
-#: Required words of a refusal, which most sentences lack.
-_HINT = re.compile(
-    r"\b(?:no|not|none|nothing|nowhere|never|neither|unknown|unclear|unable|unsure|uncertain|"
-    r"unaware|"
+_ENGLISH_HINT = (
+    r"\b(?:not|none|nothing|nowhere|never|neither|unknown|unclear|unable|unsure|uncertain|unaware|"
     r"unfamiliar|unanswerable|unmentioned|unstated|unsaid|unspecified|unaddressed|unanswered|"
-    r"cannot|"
-    r"insufficient|impossible|incapable|fails?|failed|declin\w+|refuse|silent|mute|vague|scope|"
-    r"omits?|"
-    r"neglects?|lacks?|leaves?|left|too little|n/?a|idk|abstain|needed|required|necessary|"
-    r"would need|"
-    r"difficult|hard|other (?:things|topics|matters)|different (?:things|topics|matters)|kein\w*|"
-    r"nicht\w*|nirgend\w*|weder|schweig\w*|k\. ?a\.|pas|aucune?|rien|ne|ni|non|nulla|niente|"
-    r"nessun\w?|né|não|nem|nada|ningun\w?|ningún|tampoco|geen|niet|niets|nergens|nie|brak|żad\w+|"
-    r"не|нет|muet|silencieux|incon\w+|descon\w+|sconosc\w+|unbekannt|onbek\w+|nieznane|неизв\w+)\b"
-    r"|\b(?:fehlt|fehlen|ontbre\w+)\b|なし"
-    r"|n't|['’]t\b|n['’]|[不无無没沒未]|ません|せん|ない|ねます|情報|모르|없|않"
+    r"cannot|insufficient|fails?|failed|declin\w+|silent|vague|scope|omits?|neglects?|lacks?|"
+    r"leaves?|left|too little|n/?a|idk|abstain|needed|required|necessary|would need|difficult|hard|"
+    r"other (?:things|topics|matters)|different (?:things|topics|matters))\b|n't|['’]t\b"
 )
+#: Those of other languages, some of which are also English.
+_HINT_ABROAD = re.compile(
+    r"\b(?:no|impossible|incapable|refuse|mute|kein\w*|nicht\w*|nirgend\w*|weder|schweig\w*|"
+    r"k\. ?a\.|pas|aucune?|rien|ne|ni|non|nulla|niente|nessun\w?|né|não|nem|nada|ningun\w?|ningún|"
+    r"tampoco|geen|niet|niets|nergens|nie|brak|żad\w+|не|нет|muet|silencieux|incon\w+|descon\w+|"
+    r"sconosc\w+|unbekannt|onbek\w+|nieznane|неизв\w+|fehlt|fehlen|ontbre\w+)\b"
+    r"|なし|n['’]|[不无無没沒未]|ません|せん|ない|ねます|情報|모르|없|않"
+)
+#: Required words of a refusal, which most sentences lack.
+_HINT = re.compile(f"{_ENGLISH_HINT}|{_HINT_ABROAD.pattern}")
 
 
 def abstains(response: str, known: Callable[[str], bool] | None = None) -> bool:
@@ -479,7 +478,7 @@ def _says_of(before: str, piece: str) -> bool:
     if not found or _WORD_THAT_ASKS.search(before):
         return False
     of_source = f"they {plain.partition(' ')[2]}"
-    if _ENDS_IN_SOURCE.search(before) and (_covers(of_source) or _refusal().search(of_source)):
+    if _ENDS_IN_SOURCE.search(before) and (_covers(of_source) or _refuses(of_source)):
         return False
     return asserts(f"it {found['verb']}" if found["verb"] else found["clause"])
 
@@ -525,7 +524,15 @@ def _declines(plain: str, bare: str, after_source: bool) -> bool:
         return True
     if after_source and _ELLIPSIS.match(bare):
         return True
-    return not bare.endswith("?") and bool(_refusal().search(bare) or _refusal().search(plain))
+    if bare.endswith("?"):
+        return False
+    return _refuses(bare) or (bare != plain and _refuses(plain))
+
+
+def _refuses(text: str) -> bool:
+    if _refusal().search(text):
+        return True
+    return bool(_HINT_ABROAD.search(text) and _refusal_abroad().search(text))
 
 
 def _advises(plain: str) -> bool:
