@@ -22,19 +22,20 @@ _ADJECTIVE = (
     r"user|product|help|supporting|enclosed|uploaded|linked|cited|quoted|aforementioned|"
     r"mentioned|present|underlying|shared)"
 )
-_NOUN = (
-    r"(?:context|passage|text|document|documentation|article|information|info|source|excerpt|"
-    r"extract|snippet|guide|guidebook|handbook|manual|report|policy|page|web ?page|website|site|"
-    r"paragraph|sentence|section|file|pdf|material|knowledge base|search result|result|transcript|"
-    r"data|dataset|database|record|content|reference|knowledge|faq|leaflet|brochure|letter|email|"
-    r"e-mail|notice|contract|agreement|minutes|table|list|chapter|statement|note|study|paper|"
-    r"conversation|chat|story|question|details|facts|evidence|description|summary|instructions|"
-    r"terms|rules|release|readme|ticket|spec|specification|datasheet|form)s?"
+_NOUNS = (
+    "context|passage|text|document|documentation|article|information|info|source|excerpt|"
+    "extract|snippet|guide|guidebook|handbook|manual|report|policy|page|web ?page|website|site|"
+    "paragraph|sentence|section|file|pdf|material|knowledge base|search result|result|transcript|"
+    "data|dataset|database|record|content|reference|knowledge|faq|leaflet|brochure|letter|email|"
+    "e-mail|notice|contract|agreement|minutes|table|list|chapter|statement|note|study|paper|"
+    "conversation|chat|story|question|details|facts|evidence|description|summary|instructions|"
+    "terms|rules|release|readme|ticket|spec|specification|datasheet|form"
 )
+_NOUN = f"(?:{_NOUNS})s?"
 _NUMBER = r"(?:(?:no\. ?|number |#)?(?:\d{1,4}(?:\.\d{1,3}){0,3}|[A-Z])(?![\w.]\w))"
+_ENDINGS = "pdf|docx|doc|txt|md|html|htm|csv|xlsx|xls|json|pptx|ppt|rst|xml|yaml|yml"
 _FILE = (
-    r"(?:[\"'`*“]{0,2}[\w-]{1,60}(?:\.[\w-]{1,30}){0,3}\."
-    r"(?:pdf|docx?|txt|md|html?|csv|xlsx?|json|pptx?|rst|xml|ya?ml)[\"'`*”]{0,2})"
+    rf"(?:[\"'`*“]{{0,2}}[\w-]{{1,60}}(?:\.[\w-]{{1,30}}){{0,3}}\.(?:{_ENDINGS})[\"'`*”]{{0,2}})"
 )
 _GIVEN = (
     r"(?: (?:that )?(?:(?:you|we|i)(?:'ve| have| were| was| are| am)? )?(?:been )?(?:provided|"
@@ -58,6 +59,13 @@ _PLACE = (
     rf"{_SOURCE}(?:{_GIVEN})?"
     rf"(?:,? (?:in|on|of|from|under|at) {_SOURCE}(?:{_GIVEN})?)?"
 )
+#: Last words of what a place must have; most sentences have none.
+_IN_PLACES = frozenset(
+    part.split(" ")[-1].split("-")[-1].removeprefix("?") + plural
+    for part in f"{_NOUNS}|{_ENDINGS}|doc|chunk|item|clause|given".split("|")
+    for plural in ("", "s")
+)
+_ASCII_WORD = re.compile(r"[a-z]+")
 _HOW = (
     r"(?:(?:also|clearly|explicitly|further|specifically|simply|only|then|directly|actually) ){0,2}"
 )
@@ -121,17 +129,23 @@ _LABEL = (
 )
 _OPENING = r"[\s*_#>\"'“`(]{0,8}"
 _MARKUP = r"[*_]{0,3}"
-_LEAD_FORMS = (
+_AS_SAID = (
+    rf"(?:as|like) (?:(?:is|was|has been|it is|it was) )?{_HOW}{_SAID}"
+    r"(?: (?:above|earlier|before|below|here))?"
+)
+#: With a place, which makes them large.
+_PLACED_LEADS = (
     rf"{_BEFORE} {_PLACE}{_MARKUP}\s{{0,9}}[,:;–—]{_MARKUP}\s?"  # after a marker
     rf"(?:{_HOW}(?:it (?:is|was) {_HOW}{_SAID} that|it {_HOW}{_SAYS} that)\s)?"
     rf"(?:i can (?:tell you|say|confirm|see) that\s)?",
-    rf"(?:as|like) (?:(?:is|was|has been|it is|it was) )?{_HOW}{_SAID}"
-    rf"(?: (?:above|earlier|before|below|here))?"
-    rf"(?: (?:in|by|on|under|at|from|within) {_PLACE})?{_MARKUP}\s?[,:]\s?",
+    rf"{_AS_SAID}(?: (?:in|by|on|under|at|from|within) {_PLACE}){_MARKUP}\s?[,:]\s?",
     rf"as {_PLACE} {_HOW}{_SAYS}\s?[,:]\s?",
     rf"(?:in |on )?{_PLACE},? (?:it (?:is|was) )?{_HOW}(?:{_SAYS}|{_SAID})"
     r"(?: that\s|\s?:\s?(?=\S))",
     rf"it (?:is|was) {_HOW}{_SAID} (?:in|by|on|under) {_PLACE} that\s",
+)
+_PLAIN_LEADS = (
+    rf"{_AS_SAID}{_MARKUP}\s?[,:]\s?",
     rf"{_CONNECTIVE}{_MARKUP}\s?[,:;]{_MARKUP}\s?",
     rf"{_THAT}(?:,|:| that)\s",
     rf"{_ANSWER_IS}(?:\s?:| that\b)\s",
@@ -143,8 +157,7 @@ _LEAD_FORMS = (
 )
 
 #: These introduce only a sentence, or the answer to a question.
-_TO_SENTENCE = rf"{_OPENING}{_PLACE} {_HOW}(?:says?|said|states?|stated|notes?|noted|reads)\s"
-_TO_ANSWER = rf"{_OPENING}{_ANSWER_IS},?\s(?!not\b)"
+_TO_SENTENCE = rf"{_PLACE} {_HOW}(?:says?|said|states?|stated|notes?|noted|reads)\s"
 
 _CITED = (
     r"(?:(?:source|sources|ref|reference|see|cf\.?|via|from|per|according to|as per|based on|"
@@ -178,8 +191,7 @@ _THIS = (
 )
 #: A sentence that only gives the place of the answer.
 _FOUND = rf"(?:{_CITES}|(?:i|we) (?:found|took|got) (?:this|it) (?:in|from) )"
-_WHOLE = (
-    rf"{_OPENING}(?:"
+_WHOLE_PLACE = (
     # text before a place: a large pattern, used only once
     rf"(?:{_THIS} (?:is|are|was|were|can be|comes?|came)(?: all)? {_HOW}"
     rf"(?:(?:{_SAID}|taken|drawn|supported|confirmed|backed up|located|available) )?"
@@ -189,27 +201,35 @@ _WHOLE = (
     rf"|(?:{_FOUND}|[(\[]){_FILE}|as {_SAID} (?:in|by|on|under|above|earlier) ?"
     rf"|{_PLACE} {_HOW}{_SAYS} (?:this|so|it|the following|that)"
     rf"|(?:in|on) {_PLACE},? it {_HOW}{_SAYS}"
-    rf"|(?:{_LABEL}|{_CONNECTIVE})[*_]{{0,3}}\s?:"
-    r")[)\]\"'*_]{0,4}\s?[.:!…]{0,3}[)\]\"'*_\s]{0,4}"
 )
+_WHOLE_LABEL = rf"(?:{_LABEL}|{_CONNECTIVE})[*_]{{0,3}}\s?:"
+_END = r"[)\]\"'*_]{0,4}\s?[.:!…]{0,3}[)\]\"'*_\s]{0,4}"
 _LONGEST_WHOLE = 200
 
 
 class _Patterns(NamedTuple):
     leads: tuple[re.Pattern[str], ...]
     to_sentence: re.Pattern[str]
-    to_answer: re.Pattern[str]
     whole: re.Pattern[str]
 
 
 @cache
-def _patterns() -> _Patterns:
-    """Compile the patterns on first use, as they are large."""
-    leads = tuple(re.compile(rf"{_OPENING}{form}", re.IGNORECASE) for form in _LEAD_FORMS)
-    to_sentence, to_answer, whole = (
-        re.compile(form, re.IGNORECASE) for form in (_TO_SENTENCE, _TO_ANSWER, _WHOLE)
+def _placed() -> _Patterns:
+    """Compile the patterns with a place on first use, as they are large."""
+    return _Patterns(
+        tuple(map(_opened, _PLACED_LEADS)),
+        _opened(_TO_SENTENCE),
+        _opened(f"(?:{_WHOLE_PLACE}){_END}"),
     )
-    return _Patterns(leads, to_sentence, to_answer, whole)
+
+
+def _opened(form: str) -> re.Pattern[str]:
+    return re.compile(f"{_OPENING}{form}", re.IGNORECASE)
+
+
+_LEADS = tuple(map(_opened, _PLAIN_LEADS))
+_TO_ANSWER = _opened(rf"{_ANSWER_IS},?\s(?!not\b)")
+_LABEL_ALONE = _opened(f"{_WHOLE_LABEL}{_END}")
 
 
 @cache
@@ -233,18 +253,20 @@ def attribution_lead_in(sentence: str, *, asked: bool = True) -> int:
     >>> text[attribution_lead_in(text) :]
     'the shop opens at 9.'
     """
-    patterns = _patterns()
     cut = 0
     for _ in range(_MOST_LEADS):
         rest = sentence[cut : cut + _LONGEST_LEAD]
-        ends = [m.end() for form in patterns.leads if (m := form.match(rest))]
+        placed = _placed() if _may_have_place(rest) else None
+        forms = (*_LEADS, *placed.leads) if placed else _LEADS
+        ends = [m.end() for form in forms if (m := form.match(rest))]
         if (
             not ends
-            and (m := patterns.to_sentence.match(rest))
+            and placed
+            and (m := placed.to_sentence.match(rest))
             and is_sentence(sentence[cut + m.end() :])
         ):
             ends.append(m.end())
-        if not ends and asked and (m := patterns.to_answer.match(rest)):
+        if not ends and asked and (m := _TO_ANSWER.match(rest)):
             ends.append(m.end())
         if not ends or not any(map(str.isalnum, sentence[cut + max(ends) :])):
             break
@@ -293,4 +315,14 @@ def attributes_alone(sentence: str) -> bool:
     places = marker_places(sentence)
     for start, end in reversed(places):
         sentence = sentence[:start] + sentence[end:]
-    return _patterns().whole.fullmatch(" ".join(sentence.split())) is not None
+    bare = " ".join(sentence.split())
+    if _LABEL_ALONE.fullmatch(bare):
+        return True
+    return _may_have_place(bare) and _placed().whole.fullmatch(bare) is not None
+
+
+def _may_have_place(text: str) -> bool:
+    """Return False quickly for most texts without a place."""
+    if "[" in text or "【" in text:
+        return True
+    return not _IN_PLACES.isdisjoint(_ASCII_WORD.findall(text.lower()))
