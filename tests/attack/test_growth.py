@@ -3,7 +3,7 @@
 The process time of a text is set against that of one a sixteenth of it: about 16 times, with
 sorting and a cold cache up to 50, and 256 where the work is quadratic. So far apart, the load of
 the machine decides nothing. A screen at a small size picks what is measured at larger ones.
-Each function is given every third family of texts, from another one on than its neighbours, which
+Each function is given every sixth family of texts, from another one on than its neighbours, which
 have most of their code in common. ``VERIDICAL_GROWTH=all`` takes every family, and many more.
 """
 
@@ -40,7 +40,7 @@ def assert_linear(
     function = functions[name]
     # large patterns are compiled before the clock runs
     function("Ann Lee was born in Rome in 1990 (it is not known where). " * 9)
-    kinds = list(families) if ALL else list(families)[list(functions).index(name) % 3 :: 3]
+    kinds = list(families) if ALL else list(families)[list(functions).index(name) % 6 :: 6]
     found = {kind: growth(function, families[kind]) for kind in kinds}
     assert not {kind: times for kind, times in found.items() if times > MOST}
 

@@ -60,19 +60,20 @@ def outcome(path: Path) -> str | None:
     return error
 
 
+def cases(kind: str) -> list[tuple[str, Any]]:
+    """Every key with half of the values, and each value with half of the keys."""
+    step = 2 if kind == "llama" else 4  # the same reader
+    return [(key, v) for i, key in enumerate(metadata(kind)) for v in VALUES[i % step :: step]]
+
+
 @pytest.mark.parametrize("kind", ["llama", "qwen2"])
 def test_every_key_with_every_kind_of_value(kind: str, tmp_path: Path) -> None:
-    count = read_anyway = 0
-    keys = metadata(kind)
-    values = VALUES if kind == "llama" else VALUES[::3]  # the same reader
-    size = len(keys["tokenizer.ggml.tokens"])
-    for key in keys:
-        for value in values:
-            path = save(tmp_path / f"{count}.gguf", kind, sized=size, **{key: value})
-            read_anyway += outcome(path) is None
-            path.unlink()
-            count += 1
-    assert count == len(keys) * len(values) and read_anyway < count / 2
+    read_anyway = 0
+    size = len(metadata(kind)["tokenizer.ggml.tokens"])
+    for key, value in cases(kind):
+        path = save(tmp_path / "model.gguf", kind, sized=size, **{key: value})
+        read_anyway += outcome(path) is None
+    assert read_anyway < len(cases(kind)) / 2
 
 
 def test_bytes_that_are_flipped(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ psutil = pytest.importorskip("psutil")
 pytest.importorskip("uvicorn")
 pytest.importorskip("fastapi")
 
-REQUESTS = 1000
+REQUESTS = 500
 #: Megabytes that the server may grow by. Its models and their work areas take some themselves.
 GROWTH = 400
 SECRET = "xyzzy-secret-of-the-server"

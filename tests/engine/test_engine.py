@@ -76,7 +76,7 @@ def test_everything_scores_in_order_with_signatures(tmp_path: Path) -> None:
 
 
 def test_results_do_not_depend_on_company_order_store_or_processes(tmp_path: Path) -> None:
-    data = rows(90)
+    data = rows(36)
     together = lines(veridical.check(data, processes=0))
     store = tmp_path / "store"
     cold = lines(veridical.check(data, store=store, processes=2))

@@ -93,14 +93,14 @@ def run(rows: list[dict[str, Any]], scorers: str) -> list[bytes]:
     return lines
 
 
-def test_one_context_with_a_hundred_answers(reads: Reads, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_context_with_many_answers(reads: Reads, monkeypatch: pytest.MonkeyPatch) -> None:
     # each row has a copy of its own, as those that are read from a file do
-    rows = [{"response": answer, "contexts": "".join(list(CONTEXT))} for answer in ANSWERS]
+    rows = [{"response": answer, "contexts": "".join(list(CONTEXT))} for answer in ANSWERS[:30]]
     scorers = "nli_grounding, claims, spans, context_precision(of=response)"
     lines = run(rows, scorers)
     assert not {read: times for read, times in reads.items() if times > 1}
     kinds = Counter(name for name, _ in reads)
-    assert kinds["passages"] == kinds["Bm25"] == kinds["Rarity"] == 1 and kinds["tokens"] > 100
+    assert kinds["passages"] == kinds["Bm25"] == kinds["Rarity"] == 1 and kinds["tokens"] > 30
     assert reads["split_anew", (CONTEXT,)] == 1
 
     monkeypatch.setattr(Memo, "keep", lambda *_: None)

@@ -354,7 +354,7 @@ def test_there_is_no_other_job(server: Running, job: str) -> None:
 def test_a_job_survives_the_end_of_its_server(folder: Path) -> None:
     rows = [
         {"response": f"Answer {i} is long. It goes on.", "contexts": [f"Text {i}. " * 60]}
-        for i in range(60)
+        for i in range(24)
     ]
     options = ["serve", "--port", "0", "--data", "data", "--nli", "mini"]
     with running(options, cwd=folder, ready=True) as server:
@@ -366,9 +366,9 @@ def test_a_job_survives_the_end_of_its_server(folder: Path) -> None:
         server.process.kill()
     with running(options, cwd=folder, ready=True) as server:
         state = _wait(server, job)
-        assert state["records"] == 60
+        assert state["records"] == 24
         answer = httpx.get(f"{server.url}/v1/jobs/{job}/results").content.splitlines()
-        assert [json.loads(line)["row"] for line in answer] == list(range(60))
+        assert [json.loads(line)["row"] for line in answer] == list(range(24))
         assert server.stop() == 0
 
 

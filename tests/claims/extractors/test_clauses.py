@@ -188,7 +188,7 @@ async def test_given_sentences_and_blank_responses():
         await extracted("clauses", " \n")
 
 
-@pytest.mark.parametrize("name", ["sentences", "clauses", "triplets"])
+@pytest.mark.parametrize("name", ["clauses", "triplets"])
 @pytest.mark.parametrize("text", hostile_runs.ENDLESS)
 def test_hostile_text_takes_linear_time(name, text):
     def extract(response):
