@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 from doc_files import CODES, arguments, lines, needs, pages, read_to_the_end, run, write_files
 
+from veridical.core.registry import REGISTRY
+
 #: Pages with command lines, each a test of its own: later lines use what earlier ones have written.
 PAGES = [page for page in pages() if lines(page)]
 
@@ -16,6 +18,7 @@ def test_the_command_lines_of_a_page_run(
     page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(REGISTRY, "_scorers", dict(REGISTRY._scorers))  # a page adds its own
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
     monkeypatch.setenv("VERIDICAL_CONFIG", "")
     write_files(tmp_path)
