@@ -7,7 +7,8 @@ TruthfulQA questions. Qwen2.5-Coder-1.5B, -0.5B and SmolLM2-135M answer them by 
 beams, and three kinds of draws. The answers are scored, and ``bench --study`` tests the effects of
 decoding and size. All three models are instruction-tuned, so tuning cannot be tested. FOLDER has
 prompts, grids, answers, tables, and a report for each set; the same command resumes an interrupted
-run. Twenty minutes on two cores with bfloat16.
+run. Twenty minutes on two cores with bfloat16. ``--samples 3`` adds scorers that need more
+answers, and the largest model as a judge.
 
 Needs: the extras [local] and [gguf], and ``veridical models get qwen-1.5b qwen-0.5b smollm2``.
 """
@@ -42,6 +43,9 @@ SCORERS = {
     "bert_score(against=reference), rouge_l, sacrebleu, "
     "sequence_probability(length_normalize=false), perplexity",
 }
+#: Further scorers with ``--samples``.
+BY_SAMPLES = "semantic_entropy, sar, judge(template={}, llm='local:qwen-1.5b')"
+TEMPLATES = {"knowledge": "mirage_begin", "qa": "mirage_truthfulqa"}
 
 
 def prompts(data: Path, count: int) -> dict[str, list[dict[str, Any]]]:
@@ -74,11 +78,11 @@ def prompts(data: Path, count: int) -> dict[str, list[dict[str, Any]]]:
     }
 
 
-def grid(name: str) -> str:
+def grid(name: str, *, beams: bool) -> str:
     """Write the TOML of the models, for the set ``name``."""
     lines = [f'dataset = "{name}"']
     for model, weights, size in MODELS:
-        for spec, decodings in WAYS:
+        for spec, decodings in WAYS if beams else WAYS[:1]:
             lines += [
                 "[[model]]",
                 f'name = "{model}"',
@@ -102,20 +106,24 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--prompts", type=int, default=20, help="prompts of each set")
     parser.add_argument("--set", choices=SCORERS, action="append", help="default: both")
+    parser.add_argument(
+        "--samples", type=int, default=0, help="further draws of each answer; without beams"
+    )
     arguments = parser.parse_args()
+    drawn = arguments.samples > 0
     arguments.out.mkdir(parents=True, exist_ok=True)
     for name, rows in prompts(arguments.data, arguments.prompts).items():
         if arguments.set and name not in arguments.set:
             continue
         lines = "".join(json.dumps(row) + "\n" for row in rows)
         (arguments.out / f"{name}.jsonl").write_text(lines, encoding="utf-8")
-        (arguments.out / f"{name}.toml").write_text(grid(name), encoding="utf-8")
-        asked = ["--max-tokens", "60", "--seed", "1", "--logprobs", "5"]
+        (arguments.out / f"{name}.toml").write_text(grid(name, beams=not drawn), "utf-8")
+        asked = ["--max-tokens", "60", "--seed", "1", "--logprobs", "5", "--n"]
         run(
             arguments.out,
-            *("sample", f"{name}.jsonl", "--grid", f"{name}.toml", *asked),
+            *("sample", f"{name}.jsonl", "--grid", f"{name}.toml", *asked, str(arguments.samples)),
             *("--out", f"{name}.out.jsonl", "--table", f"{name}.csv"),
-            *("--scorers", SCORERS[name]),
+            *("--scorers", SCORERS[name] + f", {BY_SAMPLES.format(TEMPLATES[name])}" * drawn),
         )
         run(
             arguments.out,
