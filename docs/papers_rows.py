@@ -406,7 +406,7 @@ SYSTEMS: dict[str, tuple[Row, ...]] = {
             "statement_judge",
             note="`benchmarks/own_knowledge.py`: a local model judges its own sentences, without "
             "a source. The paper asks by questions of GPT-4 Turbo, which are not published",
-            figures=(),
+            figures=(f"{_FORMS}#knowledge-of-the-answering-model-16-texts",),
         ),
         _row(
             "RepC by the number of training pairs (figure 18)",
@@ -505,7 +505,7 @@ SYSTEMS: dict[str, tuple[Row, ...]] = {
         _row(
             "FAMD of several metrics",
             "famd",
-            figures=("evidence/ensembles.md without a judge", "none with a judge"),
+            figures=("evidence/ensembles.md without a judge", f"{_FORMS} with a judge"),
         ),
         _row(
             "five ways of decoding",
