@@ -44,8 +44,7 @@ SCORERS = {
     "sequence_probability(length_normalize=false), perplexity",
 }
 #: Further scorers with ``--samples``.
-BY_SAMPLES = "semantic_entropy, sar, judge(template={}, llm='local:qwen-1.5b')"
-TEMPLATES = {"knowledge": "mirage_begin", "qa": "mirage_truthfulqa"}
+BY_SAMPLES = "semantic_entropy, sar, statement_judge(llm='local:qwen-1.5b')"
 
 
 def prompts(data: Path, count: int) -> dict[str, list[dict[str, Any]]]:
@@ -123,7 +122,7 @@ def main() -> None:
             arguments.out,
             *("sample", f"{name}.jsonl", "--grid", f"{name}.toml", *asked, str(arguments.samples)),
             *("--out", f"{name}.out.jsonl", "--table", f"{name}.csv"),
-            *("--scorers", SCORERS[name] + f", {BY_SAMPLES.format(TEMPLATES[name])}" * drawn),
+            *("--scorers", SCORERS[name] + f", {BY_SAMPLES}" * drawn),
         )
         run(
             arguments.out,
