@@ -59,7 +59,7 @@ _PLACE = (
     rf"{_SOURCE}(?:{_GIVEN})?"
     rf"(?:,? (?:in|on|of|from|under|at) {_SOURCE}(?:{_GIVEN})?)?"
 )
-#: Last words of what a place must have; most sentences have none.
+#: Last words of what a place must have; most sentences lack them.
 _IN_PLACES = frozenset(
     part.split(" ")[-1].split("-")[-1].removeprefix("?") + plural
     for part in f"{_NOUNS}|{_ENDINGS}|doc|chunk|item|clause|given".split("|")
