@@ -138,7 +138,7 @@ _PLACED_LEADS = (
     rf"{_BEFORE} {_PLACE}{_MARKUP}\s{{0,9}}[,:;–—]{_MARKUP}\s?"  # after a marker
     rf"(?:{_HOW}(?:it (?:is|was) {_HOW}{_SAID} that|it {_HOW}{_SAYS} that)\s)?"
     rf"(?:i can (?:tell you|say|confirm|see) that\s)?",
-    rf"{_AS_SAID}(?: (?:in|by|on|under|at|from|within) {_PLACE}){_MARKUP}\s?[,:]\s?",
+    rf"{_AS_SAID} (?:in|by|on|under|at|from|within) {_PLACE}{_MARKUP}\s?[,:]\s?",
     rf"as {_PLACE} {_HOW}{_SAYS}\s?[,:]\s?",
     rf"(?:in |on )?{_PLACE},? (?:it (?:is|was) )?{_HOW}(?:{_SAYS}|{_SAID})"
     r"(?: that\s|\s?:\s?(?=\S))",
