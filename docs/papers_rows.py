@@ -411,8 +411,8 @@ SYSTEMS: dict[str, tuple[Row, ...]] = {
         _row(
             "RepC by the number of training pairs (figure 18)",
             "veridical train repc",
-            note="`--pairs`; one number of pairs is measured, no curve",
-            figures=(),
+            note="`--pairs`",
+            figures=("evidence/claim-methods.md#by-the-number-of-training-pairs",),
         ),
     ),
     "SelfCheckGPT": (
@@ -436,7 +436,12 @@ SYSTEMS: dict[str, tuple[Row, ...]] = {
         _row(
             "prompt, paper's and package's",
             "selfcheck_prompt",
-            figures=(f"{_LOCAL} the paper's", f"{_CURVES} the paper's", "none of the package's"),
+            figures=(
+                f"{_LOCAL} the paper's",
+                f"{_FORMS}#selfcheckgpts-prompt-40-passages-4-samples the paper's",
+                f"{_CURVES} the paper's",
+                "none of the package's",
+            ),
         ),
         _row(
             "two annotators: their cross-table, the worst of their labels (section 6)",

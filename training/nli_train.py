@@ -255,11 +255,7 @@ def main() -> None:
 
     a.output.mkdir(parents=True, exist_ok=True)
     model = Reader(a.source, a.layers)
-    begun = {k: v.clone() for k, v in model.state_dict().items()}
-    trained(model, plan, stage, a.output, a.bf16)
-    for name, value in model.state_dict().items():
-        if value.is_floating_point():
-            value.lerp_(begun[name], stage.kept)
+    continued(model, plan, stage, a.output, a.bf16)
     report = held_out(model, held)
     model.save(a.output, words=True)
     AutoTokenizer.from_pretrained(a.source).save_pretrained(a.output)
@@ -334,6 +330,17 @@ def trained(
         if time.monotonic() - last > SAVE_EVERY or number == len(plan):
             save(number)
             last = time.monotonic()
+
+
+def continued(
+    model: Reader, plan: list[list[Pair]], stage: Stage, output: Path, bf16: bool
+) -> None:
+    """Train ``model``, and average its weights with the initial ones."""
+    begun = {k: v.clone() for k, v in model.state_dict().items()}
+    trained(model, plan, stage, output, bf16)
+    for name, value in model.state_dict().items():
+        if value.is_floating_point():
+            value.lerp_(begun[name], stage.kept)
 
 
 def held_out(model: Reader, held: list[Pair]) -> dict[str, Any]:

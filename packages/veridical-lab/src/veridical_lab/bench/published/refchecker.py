@@ -219,9 +219,9 @@ ENTRIES = (
         "not possible",
         reason="they were made with a model of 7 billion parameters, on claims whose references "
         "are not distributed. `veridical train repc` chooses among the layers of any local model, "
-        "and `--pairs` says how many pairs it is trained on. Figure 17's finding, that the best "
-        f"layer is not the last, holds for SmolLM2 on NLI pairs: {_REPC}. Figure 18's question is "
-        "asked by the same command with several values of `--pairs`; it was not run",
+        "and `--pairs` says how many pairs it is trained on. For SmolLM2 on NLI pairs figure 17's "
+        "finding holds, that the best layer is not the last. Figure 18's does not, that an SVM "
+        f"needs fewer pairs than a network: {_REPC}",
     ),
     Entry(
         "RefChecker tables 5, 7, 8, GPT-4 and Claude 2 rows",
