@@ -7,11 +7,12 @@
     python training/learning_curve.py MODEL TRAIN.jsonl DEV.jsonl --out FOLDER
         --answers benchmarks/prose/dev.jsonl
 
-Each run trains a copy of MODEL, as ``nli_train.py --stage documents`` does, without its older sources.
-Runs of ``--sizes`` learn from the first rows of one random order, those of ``--each`` from rows of
-one group of kinds (:data:`GROUPS`). Longer pairs than ``--longest`` tokens are left out. Printed is
-the AUROC of P(entailment) for right against wrong rows of DEV, by group. That of whole answers
-(``--answers``) is by their least supported statement. A run that is in FOLDER is not repeated.
+Each run trains a copy of MODEL, as ``nli_train.py --stage documents`` does, without its older
+sources. Runs of ``--sizes`` learn from the first rows of one random order, those of ``--each`` from
+rows of one group of kinds (:data:`GROUPS`). Longer pairs than ``--longest`` tokens are left out.
+Printed is the AUROC of P(entailment) for right against wrong rows of DEV, by group. That of whole
+answers (``--answers``) is by their least supported statement. A run that is in FOLDER is not
+repeated.
 
 Needs: torch, transformers, safetensors, tokenizers and this package.
 """
@@ -68,8 +69,9 @@ def group_of(source: str) -> str:
 def pairs_of(path: Path, tokenizer: Tokenizer, longest: int) -> list[Pair]:
     """Read rows of ``document_pairs.py`` with at most ``longest`` tokens, in a random order."""
     rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-    random.Random(0).shuffle(rows)
-    return [p for p in tokenized(rows, tokenizer, DOCUMENTS, STAGE) if len(p.ids) <= longest]
+    pairs = [p for p in tokenized(rows, tokenizer, DOCUMENTS, STAGE) if len(p.ids) <= longest]
+    random.Random(0).shuffle(pairs)
+    return pairs
 
 
 def answers_of(path: Path, tokenizer: Tokenizer) -> Iterator[Unit]:
