@@ -411,7 +411,6 @@ SYSTEMS: dict[str, tuple[Row, ...]] = {
         _row(
             "RepC by the number of training pairs (figure 18)",
             "veridical train repc",
-            note="`--pairs`",
             figures=("evidence/claim-methods.md#by-the-number-of-training-pairs",),
         ),
     ),
@@ -437,7 +436,6 @@ SYSTEMS: dict[str, tuple[Row, ...]] = {
             "prompt, paper's and package's",
             "selfcheck_prompt",
             figures=(
-                f"{_LOCAL} the paper's",
                 f"{_FORMS}#selfcheckgpts-prompt-40-passages-4-samples the paper's",
                 f"{_CURVES} the paper's",
                 "none of the package's",

@@ -22,6 +22,7 @@ from __future__ import annotations
 import argparse
 import json
 import random
+import shutil
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -29,6 +30,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
+from document_pairs import premises
 from nli_reader import Pair, Reader, read_all, tokenized
 from nli_stages import DOCUMENTS, STAGES
 from nli_train import continued, schedule
@@ -37,9 +39,6 @@ from tokenizers import Tokenizer
 from veridical.core.records import Record
 from veridical.core.stated import stated, stating_sentences
 from veridical.stats.metrics.ranking import auroc
-from veridical.text.decoration import undecorated
-from veridical.text.passages import passages
-from veridical.text.readable import readable
 
 #: Kinds of ``checker_data.py`` by what makes them; the others are human (``public``).
 GROUPS = {
@@ -79,11 +78,7 @@ def answers_of(path: Path, tokenizer: Tokenizer) -> Iterator[Unit]:
     for line in path.read_text(encoding="utf-8").splitlines():
         row = json.loads(line)
         record = Record(**{k: row[k] for k in ("prompt", "response", "contexts")})
-        windows = [
-            undecorated(readable(window.text))
-            for context in row["contexts"]
-            for window in passages(context)
-        ]
+        windows = [window for context in row["contexts"] for window in premises(context)]
         asked = [
             [{"premise": w, "hypothesis": s.text, "label": "neutral"} for w in windows]
             for s in stated(record, stating_sentences(record))
@@ -143,7 +138,7 @@ def main() -> None:
             units.append((pair.label != 0, [[pair]]))
     if a.answers:
         measured[a.answers.parent.name] = list(answers_of(a.answers, tokenizer))
-    (a.out / "run").mkdir(parents=True, exist_ok=True)
+    a.out.mkdir(parents=True, exist_ok=True)
     for name, rows in plans(pairs_of(a.train, tokenizer, a.longest), a.sizes, a.each):
         file = a.out / f"{name.replace(' ', '-')}.json"
         if not file.exists():
@@ -151,11 +146,12 @@ def main() -> None:
             model = Reader(a.model)
             if rows:
                 plan = list(schedule(range(1), {DOCUMENTS: rows}, STAGE, 0))
-                continued(model, plan, STAGE, a.out / "run", bf16=False)
+                file.with_suffix("").mkdir(exist_ok=True)
+                continued(model, plan, STAGE, file.with_suffix(""), bf16=False)
             figures = {part: round(ranked(model, units), 4) for part, units in measured.items()}
             tokens = sum(len(p.ids) for p in rows)
             file.write_text(json.dumps({"rows": len(rows), "tokens": tokens} | figures) + "\n")
-            (a.out / "run" / "progress.pt").unlink(missing_ok=True)
+            shutil.rmtree(file.with_suffix(""), ignore_errors=True)  # its progress
         print(name, file.read_text().strip(), flush=True)
 
 
